@@ -1,1 +1,19 @@
-//! facts
+//! What a host says about its GPU memory, and the pools that follow from it.
+//!
+//! Facts come from four places: the host's own files ([`host`]), a sheet ([`sheet`]), lines of a log ([`stated`]), or a
+//! bundle of raw files, which is a host under another root. All become the same [`Facts`], each value a [`Reading`]
+//! that knows its [`Source`] or why it is missing. [`Facts::merge`] joins them by a stated precedence and keeps
+//! contradictions. [`pool`] derives what each API can allocate. Nothing here judges.
+
+#[macro_use]
+mod record;
+mod facts;
+mod merge;
+pub mod model;
+mod object;
+mod reading;
+pub mod sheet;
+
+pub use facts::{Conflict, Facts};
+pub use model::*;
+pub use reading::{Known, Missing, Origin, Reading, Source};

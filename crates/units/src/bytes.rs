@@ -151,7 +151,9 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in ["", "GiB", "-1 GiB", "1.2.3 GiB", "12 parsecs", "99999999999999999999 TiB", "1e400", "NaN"] {
+        for text in
+            ["", "GiB", "-1 GiB", "1.2.3 GiB", "12 parsecs", "99999999999999999999 TiB", "1e400", "NaN"]
+        {
             assert_eq!(Bytes::parse(text), None, "{text}");
         }
     }
