@@ -8,6 +8,7 @@
 #[macro_use]
 mod record;
 mod facts;
+pub mod host;
 mod merge;
 pub mod model;
 mod object;

@@ -1,0 +1,95 @@
+//! Reading a host: what the readers may ask, and who answers.
+//!
+//! A reader gets a [`Host`] and asks for files by their path on the host (`/proc/meminfo`). [`Tree`] answers from a
+//! directory (`/` when live), [`Recorder`] notes every answer on a [`Tape`], and a tape answers as the host did: that is
+//! how a bundle gives the same facts as the run that recorded it.
+
+mod tape;
+mod tree;
+
+pub use tape::{Answer, Question, Recorder, Tape};
+pub use tree::{Tree, TreeError};
+
+use serde::{Deserialize, Serialize};
+
+/// The most that is read of one file. Files under /proc and /sys that matter are far smaller.
+pub const FILE_LIMIT: u64 = 4 << 20;
+
+/// Why a host did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// There is no such file (ENOENT, ENOTDIR), or the tape does not have it.
+    Absent,
+    /// Permission is refused (EACCES, EPERM).
+    Denied,
+    /// Anything else, in words.
+    Failed(String),
+}
+
+/// What kind of file a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A character device.
+    CharDevice,
+    /// Anything else.
+    Other,
+}
+
+/// Owner and permission bits of a path, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits, `0o660`.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// What readers may ask of a host. Paths are absolute and as on the host. Nothing is opened that is not a regular file
+/// or a directory, so no device wakes and no pipe blocks.
+pub trait Host {
+    /// The file's bytes, at most [`FILE_LIMIT`].
+    ///
+    /// # Errors
+    /// Absent, denied, larger than the limit, or not a regular file.
+    fn read(&self, path: &str) -> Result<Vec<u8>, Refusal>;
+
+    /// Names in a directory, sorted.
+    ///
+    /// # Errors
+    /// Absent, denied, or no directory.
+    fn list(&self, path: &str) -> Result<Vec<String>, Refusal>;
+
+    /// Target of a symbolic link, as written.
+    ///
+    /// # Errors
+    /// Absent, denied, or no link.
+    fn link(&self, path: &str) -> Result<String, Refusal>;
+
+    /// Kind, owner and permission bits, links followed.
+    ///
+    /// # Errors
+    /// Absent or denied.
+    fn stat(&self, path: &str) -> Result<Stat, Refusal>;
+
+    /// The file as text without the final newline; bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// As [`Host::read`].
+    fn text(&self, path: &str) -> Result<String, Refusal> {
+        let bytes = self.read(path)?;
+        let mut text =
+            String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        text.truncate(text.trim_end_matches('\n').len());
+        Ok(text)
+    }
+}
