@@ -35,6 +35,8 @@ pub struct Facts {
     pub gpus_seen: Reading<u64>,
     /// Who holds GPU memory. Known and empty means nobody; missing means unknown.
     pub processes: Reading<Vec<Process>>,
+    /// Processes whose open files this user may not see; known only where a host was read.
+    pub processes_hidden: Reading<u64>,
     /// The container.
     pub container: Container,
     /// Device nodes.

@@ -9,12 +9,15 @@
 mod record;
 mod facts;
 pub mod host;
+mod kernel_version;
 mod merge;
 pub mod model;
 mod object;
+pub mod pool;
 mod reading;
 pub mod sheet;
 
 pub use facts::{Conflict, Facts};
+pub use kernel_version::KernelVersion;
 pub use model::*;
 pub use reading::{Known, Missing, Origin, Reading, Source};
