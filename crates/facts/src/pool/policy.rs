@@ -5,6 +5,7 @@
 
 use units::Bytes;
 
+use super::shared::ttm_limit;
 use crate::kernel_version::KernelVersion;
 use crate::reading::Reading;
 use crate::{Facts, Gpu};
@@ -69,7 +70,7 @@ pub fn policy(facts: &Facts, gpu: &Gpu) -> Option<(Policy, Source)> {
 
 /// The rule of 6.15 and later: GTT where it is larger than the carveout.
 fn by_size(facts: &Facts, gpu: &Gpu) -> Option<Policy> {
-    let gtt = gpu.gtt_total.get().or_else(|| facts.ttm.pages_limit.get().map(Bytes::pages))?;
+    let gtt = gpu.gtt_total.get().or_else(|| ttm_limit(facts, gpu).map(|ttm| ttm.bytes))?;
     match gpu.vram_total.get() {
         Some(vram) => Some(if vram < gtt { Policy::Gtt } else { Policy::Carveout }),
         None => (gtt > largest_carveout(gpu)?).then_some(Policy::Gtt),
