@@ -1,0 +1,2 @@
+//! Speed of a scan.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The scan: any split, any packing, any size.
