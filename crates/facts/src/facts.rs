@@ -60,6 +60,11 @@ impl Facts {
         crate::merge::facts(self, other);
     }
 
+    /// Fills in what follows from other values: a device's target and kind from its name or PCI id.
+    pub fn complete(&mut self) {
+        self.gpus.iter_mut().for_each(crate::targets::complete);
+    }
+
     /// Version of `program`, if stated.
     pub fn version(&self, program: &str) -> Option<&str> {
         self.software.get(program).map(|known| known.value.as_str())

@@ -1,0 +1,43 @@
+//! The carveout: RAM that the firmware takes from the OS for the GPU.
+
+use facts::Facts;
+use units::Bytes;
+
+use crate::finding::{Fix, FixKind};
+
+/// AMD's recommendation for machines whose GPU lives in system memory.
+pub const SMALL: Bytes = Bytes::mib(512);
+
+/// The carveout to go down to on device `gpu`; `None` where it is small already or unknown.
+pub fn smaller(facts: &Facts, gpu: usize) -> Option<Bytes> {
+    let device = facts.gpus.get(gpu)?;
+    let now = device.vram_total.get().filter(|_| device.apu.get() == Some(true))?;
+    (now > Bytes::gib(1)).then_some(SMALL)
+}
+
+/// How to set the carveout to `size` on this machine.
+pub fn set(facts: &Facts, gpu: usize, size: Bytes, gain: &str) -> Fix {
+    let options = facts.gpus.get(gpu).and_then(|gpu| gpu.carveout_options.value());
+    let index = options.and_then(|list| {
+        let wanted = [size.whole_mib().to_string() + " MB", format!("{} GB", size.as_gib().round() as u64)];
+        list.iter().find(|line| wanted.iter().any(|w| line.contains(w.as_str()))).and_then(|line| line.split(':').next())
+    });
+    let bdf = facts.gpus.get(gpu).and_then(|gpu| gpu.bdf.text());
+    match (index, bdf) {
+        (Some(index), Some(bdf)) => Fix::new(
+            FixKind::Bios,
+            format!("Set the carveout (UMA frame buffer) to {size}; the kernel can write it for the next boot. {gain}"),
+        )
+        .command(format!("echo {} | sudo tee /sys/bus/pci/devices/{bdf}/uma/carveout", index.trim()))
+        .risk("takes effect at the next boot; Vulkan and HIP then use system memory through GTT")
+        .undo("write the former index, then reboot")
+        .check("cat /sys/class/drm/card*/device/mem_info_vram_total"),
+        _ => Fix::new(
+            FixKind::Bios,
+            format!("In the BIOS set the carveout (UMA Frame Buffer Size, iGPU Memory, or Dedicated Graphics Memory) to {size}. {gain}"),
+        )
+        .risk("the BIOS menu differs by board; memory then comes from GTT, so the page limit has to be right too")
+        .undo("set the former size in the BIOS")
+        .check("cat /sys/class/drm/card*/device/mem_info_vram_total"),
+    }
+}
