@@ -1,0 +1,228 @@
+//! What the rules look at: the facts, the pools, the known lines, and what follows from them for all rules alike.
+
+use facts::pool::{Api, Policy, Pool, policy};
+use facts::{Facts, Gpu, Symptom};
+use logs::{Hit, Role, Scan};
+use units::Bytes;
+
+use crate::advice::engine::Engine;
+use crate::advice::page_limit;
+use crate::failure::{self, Failure};
+use crate::finding::{Confidence, Evidence};
+
+/// One host and one trouble, as far as they are known.
+pub struct Case<'a> {
+    /// All readings.
+    pub facts: &'a Facts,
+    /// Every pool.
+    pub pools: &'a [Pool],
+    /// Known lines of all logs, in order.
+    pub hits: Vec<&'a Hit>,
+    /// The first failed allocation.
+    pub failure: Option<Failure<'a>>,
+    /// Through which API the workload allocates, where that is known.
+    pub api: Option<Api>,
+    /// Position of the device it is about, where one can be named.
+    pub gpu: Option<usize>,
+    /// The engine, where it is known.
+    pub engine: Option<Engine>,
+}
+
+/// How what was needed compares with what there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It fits the pool, as far as the figures tell.
+    Fits,
+    /// It exceeds the pool, and settings can raise the pool far enough.
+    Raisable,
+    /// It exceeds whatever settings can give.
+    TooLarge,
+    /// It exceeds the pool; whether settings can raise it is not known.
+    Exceeds,
+    /// The figures do not tell.
+    Unknown,
+}
+
+impl<'a> Case<'a> {
+    /// Looks at facts and logs together.
+    pub fn new(facts: &'a Facts, pools: &'a [Pool], scans: &'a [Scan]) -> Self {
+        let hits: Vec<&Hit> = scans.iter().flat_map(|scan| &scan.hits).collect();
+        let failure = failure::first(&hits);
+        let api = api(facts, failure.as_ref(), &hits);
+        let gpu = device(facts, failure.as_ref());
+        let engine = engine(facts, &hits);
+        Self { facts, pools, hits, failure, api, gpu, engine }
+    }
+
+    /// The device it is about.
+    pub fn device(&self) -> Option<&'a Gpu> {
+        self.facts.gpus.get(self.gpu?)
+    }
+
+    /// Whether that device is an APU.
+    pub fn is_apu(&self) -> bool {
+        self.device().is_some_and(|gpu| gpu.apu.get() == Some(true))
+    }
+
+    /// HIP's pool on that device.
+    pub fn hip_pool(&self) -> Option<&'a Pool> {
+        self.pool(Api::Hip)
+    }
+
+    /// The pool of `api` on that device.
+    pub fn pool(&self, api: Api) -> Option<&'a Pool> {
+        let name = facts::pool::device_id(self.device()?, self.gpu?);
+        self.pools.iter().find(|pool| pool.api == api && pool.device == name)
+    }
+
+    /// Whether the workload is known or assumed to use HIP.
+    pub fn hip(&self) -> bool {
+        self.api != Some(Api::Vulkan)
+    }
+
+    /// Where HIP memory of the APU comes from.
+    pub fn policy(&self) -> Option<Policy> {
+        policy(self.facts, self.device()?).map(|(policy, _)| policy)
+    }
+
+    /// The first line that signature `id` knows.
+    pub fn line(&self, id: &str) -> Option<&'a Hit> {
+        self.hits.iter().find(|hit| hit.signature.id == id).copied()
+    }
+
+    /// The first line that any of these signatures knows.
+    pub fn any_line(&self, ids: &[&str]) -> Option<&'a Hit> {
+        self.hits.iter().find(|hit| ids.contains(&hit.signature.id)).copied()
+    }
+
+    /// All lines that signature `id` knows.
+    pub fn lines<'s>(&'s self, id: &'s str) -> impl Iterator<Item = &'a Hit> + 's {
+        self.hits.iter().filter(move |hit| hit.signature.id == id).copied()
+    }
+
+    /// Whether anything tells that something went wrong: an error line, an exit status, a symptom.
+    pub fn is_troubled(&self) -> bool {
+        self.hits.iter().any(|hit| matches!(hit.signature.role, Role::Error | Role::Echo))
+            || self.facts.workload.exit_status.get().is_some_and(|status| status != 0)
+            || self.facts.workload.symptom.is_known()
+    }
+
+    /// Whether the trouble is lack of memory as far as anybody said.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.failure.is_some() || self.facts.workload.symptom.get() == Some(Symptom::Oom)
+    }
+
+    /// Whether the process ended by a signal that the OOM killer or a crash sends.
+    pub fn exit_is(&self, status: i64) -> bool {
+        self.facts.workload.exit_status.get() == Some(status)
+    }
+
+    /// What the workload needed at least, on the device, when it failed: what it held and what it asked for; the
+    /// model's size where that is larger.
+    pub fn need(&self) -> Option<Bytes> {
+        let asked = self.failure.as_ref().and_then(|failure| {
+            let held = match (failure.total, failure.free) {
+                (Some(total), Some(free)) if free <= total => total - free,
+                _ => failure.loaded,
+            };
+            Some(held + failure.requested?)
+        });
+        let model = self.facts.workload.model.get().filter(|_| self.is_out_of_memory());
+        asked.max(model)
+    }
+
+    /// How [`Case::need`] compares with HIP's pool and with what settings could make of it.
+    pub fn fit(&self) -> Fit {
+        let (Some(need), Some(total)) = (self.need(), self.hip_pool().and_then(|pool| pool.total)) else {
+            return Fit::Unknown;
+        };
+        if need <= total {
+            return Fit::Fits;
+        }
+        if !self.is_apu() {
+            return Fit::TooLarge;
+        }
+        match self.gpu.and_then(|gpu| page_limit::reachable(self.facts, gpu)) {
+            Some(reachable) if need <= reachable => Fit::Raisable,
+            // Without MemTotal what can be reached is an estimate that only grows with the RAM there is.
+            Some(_) if !self.facts.memory.total.is_known() => Fit::Exceeds,
+            Some(_) => Fit::TooLarge,
+            None => Fit::Exceeds,
+        }
+    }
+
+    /// The lines of the failure as evidence.
+    pub fn failure_evidence(&self) -> Vec<Evidence> {
+        self.failure.iter().flat_map(|failure| failure.lines.iter().take(3)).map(|hit| Evidence::line(hit)).collect()
+    }
+
+    /// The binding ceiling of HIP's pool as evidence.
+    pub fn ceiling_evidence(&self, name: &str) -> Option<Evidence> {
+        let ceiling = self.hip_pool()?.ceilings.iter().find(|c| c.name == name)?;
+        Some(Evidence::fact(&ceiling.source, format!("{}: {} ({})", ceiling.name, ceiling.bytes, ceiling.formula)))
+    }
+
+    /// `certain` where the figures were read, `likely` where one was concluded.
+    pub fn sure_if(&self, certain: bool) -> Confidence {
+        if certain { Confidence::Certain } else { Confidence::Likely }
+    }
+}
+
+/// The API of the workload: stated, or that of the failure, or the only one the lines speak of.
+fn api(facts: &Facts, failure: Option<&Failure<'_>>, hits: &[&Hit]) -> Option<Api> {
+    match facts.workload.api.text().map(str::to_ascii_lowercase).as_deref() {
+        Some("hip" | "rocm") => return Some(Api::Hip),
+        Some("vulkan") => return Some(Api::Vulkan),
+        _ => {}
+    }
+    if let Some(api) = failure.and_then(|failure| failure.api) {
+        return Some(api);
+    }
+    let vulkan = hits.iter().any(|hit| {
+        let id = hit.signature.id;
+        id.starts_with("ggml-vulkan") || id.starts_with("vk-") || id.starts_with("radv-")
+            || hit.field("dev").is_some_and(|dev| dev.starts_with("Vulkan"))
+    });
+    let hip = hits.iter().any(|hit| {
+        let id = hit.signature.id;
+        ["torch-", "rocr-", "clr-", "hip-", "vllm-", "comfy-", "miopen-"].iter().any(|p| id.starts_with(p))
+            || hit.field("dev").is_some_and(|dev| dev.starts_with("ROCm"))
+    });
+    match (hip, vulkan) {
+        (true, false) => Some(Api::Hip),
+        (false, true) => Some(Api::Vulkan),
+        _ => None,
+    }
+}
+
+/// The device: the one that failed, else the only one, else the first card, else the first.
+fn device(facts: &Facts, failure: Option<&Failure<'_>>) -> Option<usize> {
+    let named = failure.and_then(|failure| failure.device).and_then(|n| usize::try_from(n).ok());
+    let first_card = || facts.gpus.iter().position(|gpu| gpu.apu.get() == Some(false));
+    named
+        .filter(|n| *n < facts.gpus.len())
+        .or_else(first_card)
+        .or((!facts.gpus.is_empty()).then_some(0))
+}
+
+/// The engine: stated, or told by the lines.
+fn engine(facts: &Facts, hits: &[&Hit]) -> Option<Engine> {
+    let stated = facts.workload.program.text().and_then(Engine::named);
+    stated.or_else(|| {
+        hits.iter().find_map(|hit| {
+            let id = hit.signature.id;
+            [
+                ("ollama-", Engine::Ollama),
+                ("vllm-", Engine::Vllm),
+                ("sdcpp-", Engine::SdCpp),
+                ("comfy-", Engine::ComfyUi),
+                ("llama-", Engine::LlamaCpp),
+                ("torch-", Engine::PyTorch),
+                ("ggml-", Engine::LlamaCpp),
+            ]
+            .into_iter()
+            .find(|(prefix, _)| id.starts_with(prefix))
+            .map(|(_, engine)| engine)
+        })
+    })
+}
