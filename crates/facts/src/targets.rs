@@ -122,10 +122,10 @@ pub(crate) fn complete(gpu: &mut Gpu) {
             gpu.gfx = Reading::known(gfx.to_owned(), source);
         }
     }
-    if !gpu.apu.is_known() {
-        if let (Some(apu), Some(source)) = (is_apu(gpu.gfx.text(), gpu.pci_id.text()), gpu.gfx.source()) {
-            gpu.apu = Reading::known(apu, source.clone());
-        }
+    if !gpu.apu.is_known()
+        && let (Some(apu), Some(source)) = (is_apu(gpu.gfx.text(), gpu.pci_id.text()), gpu.gfx.source())
+    {
+        gpu.apu = Reading::known(apu, source.clone());
     }
 }
 

@@ -127,8 +127,24 @@ impl<'a> Case<'a> {
             };
             Some(held + failure.requested?)
         });
-        let model = self.facts.workload.model.get().filter(|_| self.is_out_of_memory());
-        asked.max(model)
+        asked.max(self.facts.workload.model.get())
+    }
+
+    /// The share of the GPU's total that vLLM was told to take, from its message or its command line.
+    pub fn utilization(&self) -> Option<f64> {
+        let stated = self.line("vllm-free-memory-startup").and_then(|hit| hit.decimal("utilization"));
+        stated
+            .or_else(|| {
+                let args = self.facts.workload.args.text()?;
+                let (_, rest) = args.split_once("--gpu-memory-utilization")?;
+                rest.trim_start_matches(['=', ' ']).split_ascii_whitespace().next()?.parse().ok()
+            })
+            .filter(|share| *share > 0.0 && *share <= 1.0)
+    }
+
+    /// Whether a program is named, so that the facts are about one.
+    pub fn has_program(&self) -> bool {
+        self.facts.workload.program.is_known() || self.engine.is_some()
     }
 
     /// How [`Case::need`] compares with HIP's pool and with what settings could make of it.
@@ -153,13 +169,20 @@ impl<'a> Case<'a> {
 
     /// The lines of the failure as evidence.
     pub fn failure_evidence(&self) -> Vec<Evidence> {
-        self.failure.iter().flat_map(|failure| failure.lines.iter().take(3)).map(|hit| Evidence::line(hit)).collect()
+        self.failure
+            .iter()
+            .flat_map(|failure| failure.lines.iter().take(3))
+            .map(|hit| Evidence::line(hit))
+            .collect()
     }
 
     /// The binding ceiling of HIP's pool as evidence.
     pub fn ceiling_evidence(&self, name: &str) -> Option<Evidence> {
         let ceiling = self.hip_pool()?.ceilings.iter().find(|c| c.name == name)?;
-        Some(Evidence::fact(&ceiling.source, format!("{}: {} ({})", ceiling.name, ceiling.bytes, ceiling.formula)))
+        Some(Evidence::fact(
+            &ceiling.source,
+            format!("{}: {} ({})", ceiling.name, ceiling.bytes, ceiling.formula),
+        ))
     }
 
     /// `certain` where the figures were read, `likely` where one was concluded.
@@ -180,7 +203,9 @@ fn api(facts: &Facts, failure: Option<&Failure<'_>>, hits: &[&Hit]) -> Option<Ap
     }
     let vulkan = hits.iter().any(|hit| {
         let id = hit.signature.id;
-        id.starts_with("ggml-vulkan") || id.starts_with("vk-") || id.starts_with("radv-")
+        id.starts_with("ggml-vulkan")
+            || id.starts_with("vk-")
+            || id.starts_with("radv-")
             || hit.field("dev").is_some_and(|dev| dev.starts_with("Vulkan"))
     });
     let hip = hits.iter().any(|hit| {
@@ -199,10 +224,7 @@ fn api(facts: &Facts, failure: Option<&Failure<'_>>, hits: &[&Hit]) -> Option<Ap
 fn device(facts: &Facts, failure: Option<&Failure<'_>>) -> Option<usize> {
     let named = failure.and_then(|failure| failure.device).and_then(|n| usize::try_from(n).ok());
     let first_card = || facts.gpus.iter().position(|gpu| gpu.apu.get() == Some(false));
-    named
-        .filter(|n| *n < facts.gpus.len())
-        .or_else(first_card)
-        .or((!facts.gpus.is_empty()).then_some(0))
+    named.filter(|n| *n < facts.gpus.len()).or_else(first_card).or((!facts.gpus.is_empty()).then_some(0))
 }
 
 /// The engine: stated, or told by the lines.

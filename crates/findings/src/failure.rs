@@ -59,7 +59,8 @@ impl Loaded {
             return;
         }
         let on_gpu = hit.field("dev").is_some_and(|dev| {
-            !dev.contains("Host") && ["ROCm", "HIP", "Vulkan", "CUDA"].iter().any(|name| dev.starts_with(name))
+            !dev.contains("Host")
+                && ["ROCm", "HIP", "Vulkan", "CUDA"].iter().any(|name| dev.starts_with(name))
         });
         if !on_gpu {
             return;
@@ -209,9 +210,11 @@ mod tests {
 
     #[test]
     fn the_lines_of_one_failure_are_put_together() {
-        let told = of("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 33381.06 MiB on device 0: cudaMalloc failed: out of memory\n\
+        let told = of(
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 33381.06 MiB on device 0: cudaMalloc failed: out of memory\n\
              alloc_tensor_range: failed to allocate ROCm0 buffer of size 35002826752\n\
-             llama_model_load: error loading model: unable to allocate ROCm0 buffer");
+             llama_model_load: error loading model: unable to allocate ROCm0 buffer",
+        );
         assert_eq!(told, Some((Some(Api::Hip), Some(Bytes(35_002_826_752)), Some(Part::Weights), Bytes(0))));
     }
 

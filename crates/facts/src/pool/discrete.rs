@@ -22,16 +22,19 @@ pub(super) fn vram_ceilings(gpu: &Gpu) -> Vec<Ceiling> {
     vram.into_iter().chain(group).collect()
 }
 
+/// VRAM as KFD or HIP shows it, where the driver's files are out of reach.
+pub(super) fn shown_vram(gpu: &Gpu) -> Option<Ceiling> {
+    if gpu.vram_total.is_known() {
+        return None;
+    }
+    let shown = [&gpu.kfd_pool, &gpu.hip_total].into_iter().find_map(|reading| reading.as_known())?;
+    Some(ceiling("vram", shown, "VRAM as the runtime shows it", Some(LimitedBy::Vram)))
+}
+
 /// HIP's pool on a discrete card. GTT is no part of it: what spills there is slow, and HIP does not put it there.
 pub(super) fn hip(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
     let mut ceilings = vram_ceilings(gpu);
-    // KFD's pool and HIP's total are the card's own VRAM where the driver's files are out of reach.
-    if !gpu.vram_total.is_known() {
-        let shown = [&gpu.kfd_pool, &gpu.hip_total].into_iter().find_map(|reading| reading.as_known());
-        ceilings.extend(
-            shown.map(|known| ceiling("vram", known, "VRAM as the runtime shows it", Some(LimitedBy::Vram))),
-        );
-    }
+    ceilings.extend(shown_vram(gpu));
     let visible =
         gpu.visible_vram_total.as_known().filter(|v| gpu.vram_total.get().is_some_and(|t| v.value < t));
     ceilings.extend(visible.map(|known| {

@@ -128,6 +128,7 @@ pub(super) fn hip(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
             ceilings.extend(carveout);
         }
         Some(Policy::Carveout) => {
+            carveout.extend(discrete::shown_vram(gpu));
             ceilings.iter_mut().for_each(|c| c.binds = None);
             carveout.extend(ceilings);
             ceilings = carveout;

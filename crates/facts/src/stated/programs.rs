@@ -53,13 +53,13 @@ pub(super) fn take(draft: &mut Draft, hit: &Hit) {
                 set(&mut gpu.bdf, text(hit, "bdf").map(|bdf| bdf.to_ascii_lowercase()), hit);
             }
         }
-        "ggml-vulkan-device" => {
-            if hit.field("name").is_some_and(|name| name.contains("AMD") || name.contains("RADV")) {
-                let gpu = draft.gpu(Name::Vulkan(hit.number("dev").unwrap_or_default()));
-                set(&mut gpu.vulkan.driver, text(hit, "driver").map(|d| d.to_lowercase()), hit);
-                set(&mut gpu.apu, hit.field("uma").map(|uma| uma == "1"), hit);
-                set(&mut gpu.gfx, radv_target(hit.field("name").unwrap_or_default()), hit);
-            }
+        "ggml-vulkan-device"
+            if hit.field("name").is_some_and(|name| name.contains("AMD") || name.contains("RADV")) =>
+        {
+            let gpu = draft.gpu(Name::Vulkan(hit.number("dev").unwrap_or_default()));
+            set(&mut gpu.vulkan.driver, text(hit, "driver").map(|d| d.to_lowercase()), hit);
+            set(&mut gpu.apu, hit.field("uma").map(|uma| uma == "1"), hit);
+            set(&mut gpu.gfx, radv_target(hit.field("name").unwrap_or_default()), hit);
         }
         "torch-oom" | "torch-oom-old" => {
             set(&mut draft.gpu(hip("dev")).hip_total, hit.size("total"), hit);

@@ -82,3 +82,23 @@ pub fn module_parameter(facts: &Facts, module: &str, parameter: &str, value: &st
         }
     }
 }
+
+/// Rebuilds the initramfs the way this distribution does it.
+pub fn rebuild_initramfs(facts: &Facts) -> Fix {
+    let text = "Rebuild the initramfs, because ttm is usually loaded from it, and reboot.";
+    let fix = Fix::new(FixKind::Command, text).risk("needs a reboot");
+    match family(facts) {
+        Family::Debian => fix.command("sudo update-initramfs -u -k all && sudo reboot"),
+        Family::Arch => fix.command("sudo mkinitcpio -P && sudo reboot"),
+        Family::Fedora | Family::Suse => fix.command("sudo dracut --force --regenerate-all && sudo reboot"),
+        Family::Nixos => fix.command("sudo nixos-rebuild boot && sudo reboot"),
+        Family::Ostree => fix.command("sudo rpm-ostree initramfs --enable && sudo systemctl reboot"),
+        Family::Unknown => {
+            let mut fix = fix;
+            fix.text = "Rebuild the initramfs, because ttm is usually loaded from it, and reboot (Debian, Ubuntu: sudo update-initramfs -u -k all; \
+                        Arch: sudo mkinitcpio -P; Fedora: sudo dracut --force)."
+                .to_owned();
+            fix
+        }
+    }
+}

@@ -20,7 +20,9 @@ pub fn set(facts: &Facts, gpu: usize, size: Bytes, gain: &str) -> Fix {
     let options = facts.gpus.get(gpu).and_then(|gpu| gpu.carveout_options.value());
     let index = options.and_then(|list| {
         let wanted = [size.whole_mib().to_string() + " MB", format!("{} GB", size.as_gib().round() as u64)];
-        list.iter().find(|line| wanted.iter().any(|w| line.contains(w.as_str()))).and_then(|line| line.split(':').next())
+        list.iter()
+            .find(|line| wanted.iter().any(|w| line.contains(w.as_str())))
+            .and_then(|line| line.split(':').next())
     });
     let bdf = facts.gpus.get(gpu).and_then(|gpu| gpu.bdf.text());
     match (index, bdf) {

@@ -33,12 +33,18 @@ fn tight_reserve(ram: Bytes) -> Bytes {
     Bytes(ram.0 / 32).max(Bytes::gib(3))
 }
 
+/// TTM's default on the largest APU machines of today, half of 128 GB. A larger limit was set on purpose.
+const LARGEST_DEFAULT: Bytes = Bytes::gib(64);
+
 /// RAM that the OS sees: read, or twice TTM's limit where that can only be its default.
 fn ram(facts: &Facts, gpu: usize) -> Option<(Bytes, bool)> {
     if let Some(total) = facts.memory.total.get() {
         return Some((total, false));
     }
     let default = ttm_limit(facts, facts.gpus.get(gpu)?)?.bytes;
+    if default > LARGEST_DEFAULT {
+        return None;
+    }
     Some((Bytes(default.0.saturating_mul(2)), true))
 }
 
@@ -61,10 +67,19 @@ pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageL
             let pool = if estimated && facts.memory.total.get().is_none() {
                 limit.min(facts::pool::kfd_system_limit(ram))
             } else {
-                pool_with(facts, gpu, Setting { pages_limit: Some(pages), carveout: small, ..Setting::default() })?
+                pool_with(
+                    facts,
+                    gpu,
+                    Setting { pages_limit: Some(pages), carveout: small, ..Setting::default() },
+                )?
             };
-            let limit =
-                PageLimit { pages, reserve: ram - limit, pool, estimated_ram: estimated.then_some(ram), carveout_first: small.is_some() };
+            let limit = PageLimit {
+                pages,
+                reserve: ram - limit,
+                pool,
+                estimated_ram: estimated.then_some(ram),
+                carveout_first: small.is_some(),
+            };
             best = Some(limit);
             if need.is_none_or(|need| pool >= need) {
                 break;
@@ -77,7 +92,8 @@ pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageL
     match as_is {
         Some(limit) if need.is_none_or(|need| limit.pool >= need) => Some(limit),
         _ => {
-            let small = carveout::smaller(facts, gpu).and_then(|small| with_carveout(Some(small)).filter(grows));
+            let small =
+                carveout::smaller(facts, gpu).and_then(|small| with_carveout(Some(small)).filter(grows));
             small.filter(|s| as_is.is_none_or(|a| s.pool > a.pool)).or(as_is)
         }
     }
@@ -107,7 +123,8 @@ impl PageLimit {
             pool = self.pool,
         );
         let gib = size.0 / GIB;
-        let mut fixes = vec![boot::module_parameter(facts, "ttm", "pages_limit", &self.pages.to_string(), text)];
+        let mut fixes =
+            vec![boot::module_parameter(facts, "ttm", "pages_limit", &self.pages.to_string(), text)];
         fixes.push(
             Fix::new(
                 crate::FixKind::Command,
