@@ -7,12 +7,14 @@
 
 #[macro_use]
 mod record;
+pub mod bundle;
 mod facts;
 pub mod host;
 mod merge;
 pub mod model;
 mod object;
 mod reading;
+pub mod redact;
 pub mod sheet;
 
 pub use facts::{Conflict, Facts};
