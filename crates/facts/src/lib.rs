@@ -7,6 +7,7 @@
 
 #[macro_use]
 mod record;
+pub mod bundle;
 mod facts;
 pub mod host;
 mod kernel_version;
@@ -15,6 +16,7 @@ pub mod model;
 mod object;
 pub mod pool;
 mod reading;
+pub mod redact;
 pub mod sheet;
 mod stated;
 mod targets;
