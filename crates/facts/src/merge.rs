@@ -50,6 +50,7 @@ pub(crate) fn facts(mine: &mut Facts, other: Facts) {
     mine.workload.merge(other.workload, "workload", conflicts);
     reading(&mut mine.gpus_seen, other.gpus_seen, "gpus", "seen", conflicts);
     reading(&mut mine.processes, other.processes, "processes", "list", conflicts);
+    reading(&mut mine.processes_hidden, other.processes_hidden, "processes", "hidden", conflicts);
     map(&mut mine.software, other.software, "software", conflicts);
     map(&mut mine.env, other.env, "env", conflicts);
     mine.shown.extend(other.shown);
@@ -80,10 +81,10 @@ fn map(
 
 /// The device among `mine` that `gpu` describes: by PCI address, then by target, then by position.
 fn find(mine: &[Gpu], gpu: &Gpu, position: usize, only_pair: bool) -> Option<usize> {
-    if let Some(bdf) = gpu.bdf.text() {
-        if let Some(at) = mine.iter().position(|have| have.bdf.text() == Some(bdf)) {
-            return Some(at);
-        }
+    if let Some(bdf) = gpu.bdf.text()
+        && let Some(at) = mine.iter().position(|have| have.bdf.text() == Some(bdf))
+    {
+        return Some(at);
     }
     let can_be_same = |have: &Gpu| {
         let differ = |a: Option<&str>, b: Option<&str>| matches!((a, b), (Some(a), Some(b)) if a != b);

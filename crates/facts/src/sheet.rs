@@ -210,6 +210,7 @@ fn facts_of(document: Document, stated: &Stated) -> Facts {
             let source = stated.source(&list, "processes");
             Reading::known(list, source)
         }),
+        processes_hidden: Reading::default(),
         container: Container::from_sheet(document.container, stated, "container"),
         access: Access::from_sheet(document.access, stated, "access"),
         software: known(document.software, "software"),
