@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::*;
-use crate::reading::{Known, Reading, Source};
+use crate::reading::{Known, Missing, Reading, Source};
 
 /// Two sources that disagree.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,8 @@ pub struct Facts {
     pub gpus_seen: Reading<u64>,
     /// Who holds GPU memory. Known and empty means nobody; missing means unknown.
     pub processes: Reading<Vec<Process>>,
-    /// Processes whose open files this user may not see; known only where a host was read.
+    /// How many processes hide their open files from this user, so that `processes` may lack some; 0 where all could
+    /// be seen. Known only where a host was read.
     pub processes_hidden: Reading<u64>,
     /// The container.
     pub container: Container,
@@ -63,6 +64,24 @@ impl Facts {
     /// Fills in what follows from other values: a device's target and kind from its name or PCI id.
     pub fn complete(&mut self) {
         self.gpus.iter_mut().for_each(crate::targets::complete);
+    }
+
+    /// Calls `see` with the path of each field that is missing, as in `vramwarden.facts/1`, and the reason.
+    pub fn each_missing(&self, see: &mut dyn FnMut(String, &Missing)) {
+        self.platform.each_missing("platform", see);
+        self.kernel.each_missing("kernel", see);
+        self.memory.each_missing("memory", see);
+        self.ttm.each_missing("ttm", see);
+        self.amdgpu.each_missing("amdgpu", see);
+        for (at, gpu) in self.gpus.iter().enumerate() {
+            gpu.each_missing(&format!("gpus[{at}]"), see);
+        }
+        if let Reading::Missing(why) = &self.processes {
+            see("processes".to_owned(), why);
+        }
+        self.container.each_missing("container", see);
+        self.access.each_missing("access", see);
+        self.workload.each_missing("workload", see);
     }
 
     /// Version of `program`, if stated.

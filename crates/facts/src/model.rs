@@ -66,6 +66,8 @@ record! {
         modules("modules"): Vec<String>,
         /// `options …` lines of modprobe.d that concern amdgpu and ttm.
         modprobe_options("modprobe_options"): Vec<String>,
+        /// What each of the boot loader's files says, as `path: command line`: a file edited in vain can be named.
+        cmdline_files("cmdline_files"): Vec<String>,
         /// Kernel log lines.
         log("log"): Vec<String>,
     }
@@ -96,6 +98,22 @@ record! {
         pressure_full("pressure_full_avg10"): f64,
         /// NUMA nodes online.
         numa_nodes("numa_nodes"): u64,
+        /// Shared memory and tmpfs (Shmem).
+        shared("shared_bytes"): Bytes,
+        /// Memory that cannot be reclaimed (Unevictable).
+        unevictable("unevictable_bytes"): Bytes,
+        /// Whether pages are moved between NUMA nodes at run time (kernel.numa_balancing).
+        numa_balancing("numa_balancing"): bool,
+        /// vm.overcommit_memory: 0 heuristic, 1 always, 2 never.
+        overcommit("overcommit_memory"): u64,
+        /// vm.max_map_count, mappings per process.
+        max_map_count("max_map_count"): u64,
+        /// vm.swappiness.
+        swappiness("swappiness"): u64,
+        /// vm.min_free_kbytes.
+        min_free("min_free_bytes"): Bytes,
+        /// Transparent huge pages: `always`, `madvise` or `never`.
+        transparent_huge_pages("transparent_huge_pages"): String,
     }
 }
 
@@ -122,12 +140,20 @@ record! {
         no_system_mem_limit("no_system_mem_limit"): bool,
         /// Test limit on VRAM in MiB; 0 is none.
         vramlimit_mib("vramlimit_mib"): i64,
+        /// Test limit on CPU-visible VRAM in MiB; 0 is none.
+        vis_vramlimit_mib("vis_vramlimit_mib"): i64,
         /// Whether GPU page faults are not retried; −1 is automatic.
         noretry("noretry"): i64,
         /// Job time limits, as given.
         lockup_timeout("lockup_timeout"): String,
         /// Compute wave save and restore.
         cwsr_enable("cwsr_enable"): i64,
+        /// Whether the micro engine scheduler is used; −1 is automatic.
+        mes("mes"): i64,
+        /// Page-table fragment as a power of two of 4 KiB; −1 is automatic.
+        vm_fragment_size("vm_fragment_size"): i64,
+        /// Whether a hung GPU is reset; −1 is automatic.
+        gpu_recovery("gpu_recovery"): i64,
         /// Version of the out-of-tree driver; absent where the kernel's own is loaded.
         dkms_version("dkms_version"): String,
     }
@@ -168,10 +194,14 @@ record! {
         vram_free("vram_free_bytes"): Bytes,
         /// VRAM the CPU can see; all of it with resizable BAR.
         visible_vram_total("visible_vram_total_bytes"): Bytes,
+        /// Of that, in use.
+        visible_vram_used("visible_vram_used_bytes"): Bytes,
         /// Size of the GTT manager.
         gtt_total("gtt_total_bytes"): Bytes,
         /// GTT in use.
         gtt_used("gtt_used_bytes"): Bytes,
+        /// Memory of user pointers and other preemptible buffers.
+        preempt_used("preempt_used_bytes"): Bytes,
         /// The pool in KFD's topology (what ROCr and `rocminfo` show).
         kfd_pool("kfd_pool_bytes"): Bytes,
         /// Total that HIP reported.
@@ -204,6 +234,26 @@ record! {
         retired("retired_bytes"): Bytes,
         /// Whether the kernel registered device memory with HMM (it does not where it takes HIP memory from GTT).
         hmm_registered("hmm_registered"): bool,
+        /// Who made the VRAM; stated for cards with memory of their own only.
+        vram_vendor("vram_vendor"): String,
+        /// Share of time the GPU was busy, percent.
+        busy_percent("busy_percent"): f64,
+        /// PCIe speed in force, `16.0 GT/s PCIe`.
+        link_speed("link_speed"): String,
+        /// PCIe lanes in use.
+        link_width("link_width"): u64,
+        /// Version of the video BIOS.
+        vbios("vbios"): String,
+        /// PCI revision, two lower-case hex digits; it tells products of one device id apart.
+        revision("revision"): String,
+        /// `N` of `/sys/class/drm/cardN`.
+        drm_card("drm_card"): u64,
+        /// SIMD units, of one partition where there are several.
+        simd_count("simd_count"): u64,
+        /// Compute dies (XCC), of one partition where there are several.
+        xcc_count("xcc_count"): u64,
+        /// Access to this device's `/dev/dri/renderD<n>`.
+        render_access("render_access"): NodeAccess,
     }
     nested {
         /// What Vulkan states of it.
@@ -250,6 +300,12 @@ record! {
         groups("groups"): Vec<String>,
         /// Numeric group that owns /dev/kfd.
         kfd_gid("kfd_gid"): u64,
+        /// Numeric group that owns the first AMD render node.
+        render_gid("render_gid"): u64,
+        /// Numeric groups of the user: in a container names may differ from the host's.
+        gids("gids"): Vec<u64>,
+        /// User id that access is decided for.
+        uid("uid"): u64,
         /// Locked-memory limit.
         memlock("memlock_bytes"): Bytes,
         /// IOMMU groups; 0 means that the IOMMU is off.

@@ -42,6 +42,12 @@ macro_rules! record {
                 }
             }
 
+            /// Calls `see` with the path and the reason of every reading that is missing.
+            pub(crate) fn each_missing(&self, path: &str, see: &mut dyn FnMut(String, &$crate::reading::Missing)) {
+                $( if let $crate::reading::Reading::Missing(why) = &self.$field { see(format!("{path}.{}", $key), why); } )*
+                $( $( self.$nested.each_missing(&format!("{path}.{}", $nested_key), see); )* )?
+            }
+
             pub(crate) fn merge(&mut self, other: Self, path: &str, conflicts: &mut Vec<$crate::facts::Conflict>) {
                 $( $crate::merge::reading(&mut self.$field, other.$field, path, $key, conflicts); )*
                 $( $( self.$nested.merge(other.$nested, &format!("{path}.{}", $nested_key), conflicts); )* )?

@@ -16,7 +16,7 @@ pub(super) fn small() -> Bundle {
         ..Bundle::default()
     };
     let long = format!("/sys/{}/mem_info_vram_total", ["devices/pci0000:00/0000:00:08.1"; 8].join("/"));
-    let stat = Stat { kind: Kind::CharDevice, mode: 0o660, uid: 0, gid: 992 };
+    let stat = Stat { kind: Kind::CharDevice, mode: 0o660, uid: 0, gid: 992, granted: None };
     for (path, question, answer) in [
         ("/proc/meminfo", Question::Read, Ok(Answer::Bytes(b"MemTotal: 131072 kB\n".to_vec()))),
         (&long, Question::Read, Ok(Answer::Bytes(b"536870912\n".to_vec()))),
@@ -223,7 +223,7 @@ fn answers() -> impl Strategy<Value = ((String, Question), Result<Answer, Refusa
         prop::collection::vec("[a-z0-9é:.-]{0,9}", 0..5).prop_map(|n| (Question::List, Ok(Answer::Names(n)))),
         "[a-z./]{0,40}".prop_map(|target| (Question::Link, Ok(Answer::Target(target)))),
         (0u32..0o7777, any::<u32>()).prop_map(|(mode, id)| {
-            (Question::Stat, Ok(Answer::Stat(Stat { kind: Kind::File, mode, uid: id, gid: id })))
+            (Question::Stat, Ok(Answer::Stat(Stat { kind: Kind::File, mode, uid: id, gid: id, granted: None })))
         }),
         Just((Question::Read, Err(Refusal::Denied))),
         "[ -~]{0,20}".prop_map(|why| (Question::List, Err(Refusal::Failed(why)))),

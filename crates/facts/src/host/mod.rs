@@ -4,13 +4,32 @@
 //! directory (`/` when live), [`Recorder`] notes every answer on a [`Tape`], and a tape answers as the host did: that is
 //! how a bundle gives the same facts as the run that recorded it.
 
+mod access;
+mod boot;
+mod cards;
+mod container;
+pub mod env;
+mod fdinfo;
+mod firmware;
+mod hidden;
+mod kernel;
+mod kfd;
+mod memory;
+mod processes;
+mod read;
+mod software;
 mod tape;
 mod tree;
+mod ttm;
 
+pub use hidden::{Hidden, hidden};
 pub use tape::{Answer, Question, Recorder, Tape};
 pub use tree::{Tree, TreeError};
 
 use serde::{Deserialize, Serialize};
+
+use crate::facts::Facts;
+use crate::reading::Reading;
 
 /// The most that is read of one file. Files under /proc and /sys that matter are far smaller.
 pub const FILE_LIMIT: u64 = 4 << 20;
@@ -52,6 +71,10 @@ pub struct Stat {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+    /// Whether the kernel says that this process may read and write it, which counts access lists too. Known for
+    /// device nodes of the live host; the node is not opened for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<bool>,
 }
 
 /// What readers may ask of a host. Paths are absolute and as on the host. Nothing is opened that is not a regular file
@@ -91,5 +114,40 @@ pub trait Host {
             String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         text.truncate(text.trim_end_matches('\n').len());
         Ok(text)
+    }
+}
+
+/// Everything the host's files say. No device is opened, no sleeping GPU is woken, no other program is started.
+///
+/// The kernel log is a device and is not read here.
+pub fn read(host: &dyn Host) -> Facts {
+    let cards = cards::find(host);
+    let topology = kfd::Topology::read(host);
+    let mut gpus = cards::gpus(host, &cards, &topology);
+    let gpus_seen = match host.list("/sys") {
+        Ok(_) => read::known(gpus.len() as u64, cards::DRM, &format!("{} AMD GPUs", gpus.len())),
+        Err(refusal) => Reading::Missing(read::missing(refusal, "/sys")),
+    };
+    let mounts = container::Mounts::read(host);
+    let meminfo = read::Text::open(host, "/proc/meminfo");
+    let container = container::read(host, &mounts, &meminfo, &mut gpus);
+    let access = access::read(host, &mut gpus);
+    let (processes, processes_hidden) = processes::read(host, &gpus, container.runtime.is_known());
+    let kernel = kernel::kernel(host);
+    Facts {
+        platform: kernel::platform(host, &kernel.release),
+        memory: memory::read(host, &meminfo, mounts.fakes_meminfo()),
+        ttm: ttm::ttm(host),
+        amdgpu: ttm::amdgpu(host),
+        software: software::read(host, !gpus.is_empty()),
+        env: env::read(host),
+        kernel,
+        gpus,
+        gpus_seen,
+        processes,
+        processes_hidden,
+        container,
+        access,
+        ..Facts::default()
     }
 }

@@ -81,7 +81,8 @@ impl Host for Tape {
     }
 }
 
-/// Asks another host and notes every answer.
+/// Asks another host and notes every answer, but for the files that processes have open: which they are is nobody's
+/// business unless they are devices, and a link that is not on the tape reads as absent, which is as good.
 pub struct Recorder<'a> {
     host: &'a dyn Host,
     tape: RefCell<Tape>,
@@ -124,7 +125,12 @@ impl Host for Recorder<'_> {
     }
 
     fn link(&self, path: &str) -> Result<String, Refusal> {
-        self.note(path, Question::Link, self.host.link(path), Answer::Target)
+        let target = self.host.link(path);
+        let open_file = path.starts_with("/proc/") && path.contains("/fd/");
+        if open_file && !target.as_ref().is_ok_and(|target| target.starts_with("/dev/dri/")) {
+            return target;
+        }
+        self.note(path, Question::Link, target, Answer::Target)
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Refusal> {
