@@ -1,0 +1,123 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// GPU memory of AMD machines under Linux: what is wrong and how to mend it.
+#[derive(Debug, Parser)]
+#[command(name = "vramwarden", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what is wrong with GPU memory here, why, how sure that is, and the exact fix.
+    Doctor(DoctorArgs),
+    /// Capture this host's facts and logs, redacted, in one file for another machine.
+    Bundle(BundleArgs),
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON document (`vramwarden.doctor/1`).
+    Json,
+    /// For pasting into an issue.
+    Markdown,
+}
+
+/// Where facts come from.
+#[derive(Debug, Default, Args)]
+pub struct SourceArgs {
+    /// Read /proc, /sys, /etc and /dev under DIR instead of /.
+    #[arg(long, value_name = "DIR", conflicts_with = "bundle")]
+    pub root: Option<PathBuf>,
+    /// Read a host that `vramwarden bundle` captured.
+    #[arg(long, value_name = "FILE.tgz")]
+    pub bundle: Option<PathBuf>,
+    /// Read facts from a vramwarden.facts/1 sheet (`-` for stdin); they override what the host says.
+    #[arg(long, value_name = "FILE.json")]
+    pub facts: Option<PathBuf>,
+    /// Use only what is given, never this machine.
+    #[arg(long, conflicts_with_all = ["root", "with_host"])]
+    pub no_host: bool,
+    /// Keep this host's facts although a log or sheet tells of another machine.
+    #[arg(long)]
+    pub with_host: bool,
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  vramwarden doctor                              look at this machine
+  vramwarden doctor --log run.log                …and at what a program printed
+  journalctl -k -b | vramwarden doctor --log -   …or at the kernel's log
+  vramwarden doctor --no-host --log pasted.txt   somebody else's log, without this machine
+  vramwarden doctor --bundle host.tgz            a machine without network, carried out as a file
+  vramwarden doctor --format markdown            to paste into an issue
+
+Exit status: 0 nothing wrong, 1 a finding of severity error, 2 bad usage or input, 3 the environment failed.";
+
+/// Arguments of `doctor`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub struct DoctorArgs {
+    /// Sources of facts.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// A log to read: program output, dmesg, journalctl, rocminfo, rocm-smi, vulkaninfo, a pasted issue; plain, .gz or
+    /// journal JSON (`-` for stdin). Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
+    /// How to write the answer.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Also run the tools that are found (rocminfo, amd-smi, vulkaninfo, …), each with a time limit.
+    #[arg(long, conflicts_with_all = ["no_host", "root", "bundle"])]
+    pub deep: bool,
+    /// Explain a finding id instead of looking at anything.
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+    /// Also list every ceiling, and what could not be read and why.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+const BUNDLE_EXAMPLES: &str = "\
+Examples:
+  vramwarden bundle host.tgz                       facts of this host
+  vramwarden bundle host.tgz --log run.log         …with a program's output
+  vramwarden bundle host.tgz --unit ollama         …with a systemd unit's journal
+  vramwarden bundle host.tgz --dry-run             show what would be in it, and what is redacted
+  vramwarden doctor --bundle host.tgz              on the other machine";
+
+/// Arguments of `bundle`.
+#[derive(Debug, Args)]
+#[command(after_help = BUNDLE_EXAMPLES)]
+pub struct BundleArgs {
+    /// The file to write.
+    #[arg(value_name = "FILE.tgz")]
+    pub file: PathBuf,
+    /// Read /proc, /sys, /etc and /dev under DIR instead of /.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// A log to take along. Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
+    /// A systemd unit whose journal to take along (runs journalctl). Repeatable.
+    #[arg(long, value_name = "UNIT", conflicts_with = "root")]
+    pub unit: Vec<String>,
+    /// Show what would be written and redacted, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Overwrite FILE if it exists.
+    #[arg(long)]
+    pub force: bool,
+}

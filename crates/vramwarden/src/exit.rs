@@ -1,0 +1,54 @@
+//! Exit statuses, as the contract has them.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command ended that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing wrong, or stopped as asked: 0.
+    Fine,
+    /// A finding of severity error, or it does not fit: 1.
+    Found,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Fine => Self::SUCCESS,
+            Exit::Found => Self::from(1),
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// Bad usage or bad input: 2.
+    Input(String),
+    /// The environment failed us: 3.
+    Environment(String),
+}
+
+impl Failure {
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Input(_) => 2,
+            Self::Environment(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// One line, whatever the text it was made of.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Input(text) | Self::Environment(text)) = self;
+        for part in text.chars().map(|c| if c.is_control() { ' ' } else { c }) {
+            write!(f, "{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}

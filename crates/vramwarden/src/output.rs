@@ -1,0 +1,30 @@
+//! Writing the answer to stdout. A reader that has gone is no error.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::Failure;
+
+/// Writes `text` to stdout.
+///
+/// # Errors
+/// The device is full or broken; a closed pipe is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Environment(format!("stdout: {error}; the answer could not be written")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether stdout shows colour: a terminal, and nobody asked for none (`NO_COLOR`).
+pub fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Columns of the terminal, or 100 where there is none.
+pub fn width() -> usize {
+    let terminal = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    terminal.filter(|columns| *columns >= 40).unwrap_or(100).min(140)
+}
