@@ -223,7 +223,10 @@ fn answers() -> impl Strategy<Value = ((String, Question), Result<Answer, Refusa
         prop::collection::vec("[a-z0-9é:.-]{0,9}", 0..5).prop_map(|n| (Question::List, Ok(Answer::Names(n)))),
         "[a-z./]{0,40}".prop_map(|target| (Question::Link, Ok(Answer::Target(target)))),
         (0u32..0o7777, any::<u32>()).prop_map(|(mode, id)| {
-            (Question::Stat, Ok(Answer::Stat(Stat { kind: Kind::File, mode, uid: id, gid: id, granted: None })))
+            (
+                Question::Stat,
+                Ok(Answer::Stat(Stat { kind: Kind::File, mode, uid: id, gid: id, granted: None })),
+            )
         }),
         Just((Question::Read, Err(Refusal::Denied))),
         "[ -~]{0,20}".prop_map(|why| (Question::List, Err(Refusal::Failed(why)))),

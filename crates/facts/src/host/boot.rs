@@ -178,28 +178,12 @@ fn concerns(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tape::{Answer, Question, Tape};
+    use super::super::tests::Fake;
     use super::*;
-
-    fn host(files: &[(&str, &str)]) -> Tape {
-        let mut tape = Tape::default();
-        for (path, text) in files {
-            let (directory, name) = path.rsplit_once('/').unwrap();
-            let key = ((*path).to_owned(), Question::Read);
-            tape.answers.insert(key, Ok(Answer::Bytes(text.as_bytes().to_vec())));
-            let key = (directory.to_owned(), Question::List);
-            let names = tape.answers.entry(key).or_insert(Ok(Answer::Names(Vec::new())));
-            if let Ok(Answer::Names(names)) = names {
-                names.push((*name).to_owned());
-                names.sort();
-            }
-        }
-        tape
-    }
 
     #[test]
     fn the_entry_of_the_running_kernel_goes_before_the_files_it_is_made_from() {
-        let host = host(&[
+        let host = Fake::of(&[
             ("/boot/loader/entries/a-6.17.conf", "version 6.17\noptions root=/ ttm.pages_limit=1\n"),
             ("/boot/loader/entries/b-6.18.conf", "version 6.18\noptions root=/\noptions quiet\n"),
             ("/etc/default/grub", "GRUB_CMDLINE_LINUX=\"rd.luks\"\n"),
@@ -213,7 +197,7 @@ mod tests {
 
     #[test]
     fn grub_variables_are_unquoted_joined_and_added_to() {
-        let host = host(&[
+        let host = Fake::of(&[
             (
                 "/etc/default/grub",
                 "# GRUB_CMDLINE_LINUX=no\nGRUB_CMDLINE_LINUX_DEFAULT='quiet splash'\nGRUB_CMDLINE_LINUX=\"\"\n",
@@ -225,20 +209,21 @@ mod tests {
             ("/etc/default/grub.d/y.cfg", "GRUB_CMDLINE_LINUX+=\" iommu=pt\"\n"),
         ]);
         assert_eq!(grub(&host).text(), Some("iommu=pt quiet splash amd_iommu=off"));
-        assert!(!grub(&self::host(&[("/etc/default/grub", "GRUB_TIMEOUT=1")])).is_known());
+        assert!(!grub(&Fake::of(&[("/etc/default/grub", "GRUB_TIMEOUT=1")])).is_known());
     }
 
     #[test]
     fn no_boot_file_is_absent_and_a_locked_one_is_denied() {
-        assert!(matches!(cmdline(&Tape::default(), None).0, Reading::Missing(Missing::Absent(_))));
-        let mut tape = Tape::default();
-        tape.answers.insert((ENTRIES.to_owned(), Question::List), Err(super::super::Refusal::Denied));
-        assert_eq!(cmdline(&tape, None).0, Reading::Missing(Missing::Denied(ENTRIES.into())));
+        assert!(matches!(cmdline(&Fake::default(), None).0, Reading::Missing(Missing::Absent(_))));
+        assert_eq!(
+            cmdline(&Fake::default().deny(ENTRIES), None).0,
+            Reading::Missing(Missing::Denied(ENTRIES.into()))
+        );
     }
 
     #[test]
     fn a_modprobe_file_in_etc_hides_its_namesake() {
-        let host = host(&[
+        let host = Fake::of(&[
             (
                 "/etc/modprobe.d/ttm.conf",
                 "# comment\noptions  ttm \\\n pages_limit=28835840\noptions snd x=1\n",
@@ -249,6 +234,6 @@ mod tests {
         let lines = modprobe(&host);
         assert_eq!(lines.value().unwrap(), &["options ttm pages_limit=28835840", "blacklist amdgpu"]);
         assert_eq!(&*lines.source().unwrap().place, "/etc/modprobe.d/ttm.conf");
-        assert!(matches!(modprobe(&Tape::default()), Reading::Missing(Missing::Absent(_))));
+        assert!(matches!(modprobe(&Fake::default()), Reading::Missing(Missing::Absent(_))));
     }
 }

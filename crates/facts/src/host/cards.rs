@@ -4,7 +4,7 @@ use units::Bytes;
 
 use super::Host;
 use super::kfd::{self, Node, Topology};
-use super::read::{Text, basename, bytes, file, hex, known, missing, number, numbered, word};
+use super::read::{Text, basename, bytes, file, hex, known, missing, number, numbered, percent, word};
 use crate::model::Gpu;
 use crate::reading::{Missing, Reading};
 use crate::targets::{device_of, is_apu};
@@ -175,7 +175,7 @@ fn describe(host: &dyn Host, card: &Card) -> Gpu {
         gtt_used: card.awake(host, "mem_info_gtt_used", whole),
         preempt_used: card.awake(host, "mem_info_preempt_used", whole),
         vram_vendor: card.awake(host, "mem_info_vram_vendor", part),
-        busy_percent: card.awake(host, "gpu_busy_percent", number),
+        busy_percent: card.awake(host, "gpu_busy_percent", percent),
         link_speed: card.awake(host, "current_link_speed", part),
         link_width: card.awake(host, "current_link_width", number),
         vbios: card.awake(host, "vbios_version", part),

@@ -3,7 +3,7 @@
 use units::Bytes;
 
 use super::Host;
-use super::read::{Text, file, kib, known, missing, number, numbered, word};
+use super::read::{Text, file, kib, known, missing, number, numbered, percent, word};
 use crate::model::Memory;
 use crate::reading::{Missing, Reading};
 
@@ -23,7 +23,7 @@ pub(super) fn read(host: &dyn Host, meminfo: &Text, faked: bool) -> Memory {
     let average = |kind: &str| {
         pressure.entry(kind, |rest| {
             let average = rest.split_whitespace().find_map(|field| field.strip_prefix("avg10="))?;
-            number::<f64>(average).filter(|percent| (0.0..=100.0).contains(percent))
+            percent(average)
         })
     };
     let vm = |name: &str| format!("/proc/sys/vm/{name}");

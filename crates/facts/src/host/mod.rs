@@ -19,6 +19,8 @@ mod processes;
 mod read;
 mod software;
 mod tape;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod ttm;
 
@@ -103,6 +105,19 @@ pub trait Host {
     /// # Errors
     /// Absent or denied.
     fn stat(&self, path: &str) -> Result<Stat, Refusal>;
+
+    /// The links in a directory whose target begins with `prefix`, as names and targets. What the other links lead to
+    /// is neither kept nor recorded.
+    ///
+    /// # Errors
+    /// As [`Host::list`]. Links that are gone or refused are left out.
+    fn links(&self, path: &str, prefix: &str) -> Result<Vec<(String, String)>, Refusal> {
+        let targets = self.list(path)?.into_iter().filter_map(|name| {
+            let target = self.link(&format!("{path}/{name}")).ok()?;
+            target.starts_with(prefix).then_some((name, target))
+        });
+        Ok(targets.collect())
+    }
 
     /// The file as text without the final newline; bytes that are no UTF-8 are replaced.
     ///

@@ -83,17 +83,12 @@ fn open_devices(
     holders: &mut Holders,
 ) -> bool {
     let directory = format!("/proc/{pid}/fd");
-    let fds = match host.list(&directory) {
-        Ok(fds) => fds,
+    let devices = match host.links(&directory, "/dev/dri/") {
+        Ok(devices) => devices,
         Err(Refusal::Denied) => return !has_memory(host, pid),
         Err(_) => return true,
     };
-    for fd in fds {
-        let is_drm =
-            host.link(&format!("{directory}/{fd}")).is_ok_and(|target| target.starts_with("/dev/dri/"));
-        if !is_drm {
-            continue;
-        }
+    for (fd, _) in devices {
         let text = host.text(&format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
         let Some(client) = fdinfo::parse(&text) else { continue };
         if client.id.is_some_and(|id| !clients.insert((client.bdf.clone(), id))) {

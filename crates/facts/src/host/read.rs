@@ -159,6 +159,11 @@ pub(super) fn kib(text: &str) -> Option<Bytes> {
     count.checked_mul(unit).map(Bytes)
 }
 
+/// A share in percent.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    number::<f64>(text).filter(|percent| (0.0..=100.0).contains(percent))
+}
+
 /// A switch as the kernel prints one.
 pub(super) fn switch(text: &str) -> Option<bool> {
     match text.trim() {

@@ -81,8 +81,7 @@ impl Host for Tape {
     }
 }
 
-/// Asks another host and notes every answer, but for the files that processes have open: which they are is nobody's
-/// business unless they are devices, and a link that is not on the tape reads as absent, which is as good.
+/// Asks another host and notes every answer.
 pub struct Recorder<'a> {
     host: &'a dyn Host,
     tape: RefCell<Tape>,
@@ -125,12 +124,17 @@ impl Host for Recorder<'_> {
     }
 
     fn link(&self, path: &str) -> Result<String, Refusal> {
-        let target = self.host.link(path);
-        let open_file = path.starts_with("/proc/") && path.contains("/fd/");
-        if open_file && !target.as_ref().is_ok_and(|target| target.starts_with("/dev/dri/")) {
-            return target;
+        self.note(path, Question::Link, self.host.link(path), Answer::Target)
+    }
+
+    fn links(&self, path: &str, prefix: &str) -> Result<Vec<(String, String)>, Refusal> {
+        let links = self.host.links(path, prefix);
+        let names = links.as_ref().map(|links| links.iter().map(|(name, _)| name.clone()).collect());
+        _ = self.note(path, Question::List, names.map_err(Clone::clone), Answer::Names);
+        for (name, target) in links.iter().flatten() {
+            _ = self.note(&format!("{path}/{name}"), Question::Link, Ok(target.clone()), Answer::Target);
         }
-        self.note(path, Question::Link, target, Answer::Target)
+        links
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Refusal> {

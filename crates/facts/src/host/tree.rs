@@ -104,14 +104,31 @@ impl Host for Tree {
     }
 
     fn link(&self, path: &str) -> Result<String, Refusal> {
-        if self.live {
-            // One call instead of three: a host has thousands of open files to look at.
-            let target = rustix::fs::readlinkat(&self.base, path.trim_start_matches('/'), Vec::new());
-            return Ok(target.map_err(refusal)?.to_string_lossy().into_owned());
-        }
         let link = self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW).map_err(refusal)?;
         let target = rustix::fs::readlinkat(&link, "", Vec::new()).map_err(refusal)?;
         Ok(target.to_string_lossy().into_owned())
+    }
+
+    fn links(&self, path: &str, prefix: &str) -> Result<Vec<(String, String)>, Refusal> {
+        // Relative to the directory: a host has thousands of open files, and each path would be walked anew.
+        let directory = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY).map_err(refusal)?;
+        let mut links = Vec::new();
+        let mut target = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&directory).map_err(refusal)? {
+            let entry = entry.map_err(refusal)?;
+            let Ok(link) = rustix::fs::readlinkat(&directory, entry.file_name(), target) else {
+                target = Vec::new();
+                continue;
+            };
+            if link.as_bytes().starts_with(prefix.as_bytes())
+                && let Ok(name) = entry.file_name().to_str()
+            {
+                links.push((name.to_owned(), link.to_string_lossy().into_owned()));
+            }
+            target = link.into_bytes();
+        }
+        links.sort();
+        Ok(links)
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Refusal> {
