@@ -1,0 +1,64 @@
+//! For pasting into an issue.
+
+use std::fmt::Write;
+
+use findings::Diagnosis;
+
+use super::plain::{api, confidence, severity, verdict};
+use crate::gather::Gathered;
+
+/// Text that cannot break out of a table cell or start markup of its own.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('`', "'").replace('<', "&lt;").replace('\n', " ")
+}
+
+/// A code block that its own text cannot close.
+fn block(out: &mut String, text: &str) {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let _ = write!(out, "{fence}\n{text}\n{fence}\n");
+}
+
+/// The whole answer.
+pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
+    let mut out = format!("**{}**\n", cell(&verdict(gathered, diagnosis)));
+    if let Some(why) = &gathered.left_out {
+        let _ = writeln!(out, "\nThe host this ran on was left out: {}.", cell(why));
+    }
+    if !diagnosis.pools.is_empty() {
+        out.push_str("\n| device | API | pool | used | free | limited by |\n| --- | --- | ---: | ---: | ---: | --- |\n");
+        let size = |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        for pool in &diagnosis.pools {
+            let by = pool.limited_by.map_or("unknown", |by| by.name());
+            let (total, used, free) = (size(pool.total), size(pool.used), size(pool.free));
+            let _ = writeln!(out, "| {} | {} | {total} | {used} | {free} | {by} |", pool.device, api(pool));
+        }
+    }
+    for finding in &diagnosis.findings {
+        let _ = write!(out, "\n### `{}` ({}, {})\n\n{}. {}\n", finding.id, severity(finding), confidence(finding), cell(&finding.title), cell(&finding.why));
+        if !finding.evidence.is_empty() {
+            let lines: Vec<String> = finding.evidence.iter().map(|e| format!("{}  [{}]", e.text, e.source)).collect();
+            out.push('\n');
+            block(&mut out, &lines.join("\n"));
+        }
+        for fix in &finding.fixes {
+            let _ = writeln!(out, "\n- {}", cell(&fix.text));
+            if let Some(command) = &fix.command {
+                out.push('\n');
+                block(&mut out, command);
+            }
+            for (name, text) in [("Risk", &fix.risk), ("Undo", &fix.undo), ("Check", &fix.check)] {
+                if let Some(text) = text {
+                    let _ = writeln!(out, "  {name}: {}", cell(text));
+                }
+            }
+        }
+    }
+    if !diagnosis.ask_for.is_empty() {
+        out.push_str("\n### What would decide\n\n");
+        for ask in &diagnosis.ask_for {
+            let _ = writeln!(out, "- {}: {}", cell(&ask.what), cell(&ask.why));
+        }
+    }
+    out
+}

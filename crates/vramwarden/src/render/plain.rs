@@ -1,0 +1,286 @@
+//! For people at 2 a.m.: the verdict, then a table, then each finding with its reason and its evidence.
+
+use std::fmt::Write;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use comfy_table::{ContentArrangement, Table, presets};
+use facts::pool::{Api, Pool};
+use findings::{Confidence, Diagnosis, Evidence, Finding, Fix, Severity};
+
+use crate::gather::Gathered;
+
+/// How the page looks.
+pub struct Page {
+    /// Whether to use colour.
+    pub colour: bool,
+    /// Columns to fill.
+    pub width: usize,
+    /// Whether to list everything.
+    pub verbose: bool,
+}
+
+/// The answer in one line.
+pub fn verdict(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
+    let count = |severity| diagnosis.findings.iter().filter(|f| f.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    match diagnosis.findings.first() {
+        Some(first) if first.severity != Severity::Info => {
+            let more = match errors + warnings - 1 {
+                0 => String::new(),
+                1 => " (and one more finding)".to_owned(),
+                n => format!(" (and {n} more findings)"),
+            };
+            format!("{}{more}.", capital(&first.title))
+        }
+        _ if gathered.facts.gpus_seen.get() == Some(0) && diagnosis.pools.is_empty() => {
+            "No AMD GPU is visible on this host; give a log (--log), a bundle or a sheet to look at another machine.".to_owned()
+        }
+        _ if diagnosis.pools.is_empty() && diagnosis.findings.is_empty() => {
+            "Nothing known is wrong in what was given, and no AMD GPU is told of in it.".to_owned()
+        }
+        _ => "Nothing is wrong as far as can be seen.".to_owned(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    // An option, a variable or a parameter keeps its spelling.
+    let word = text.split_ascii_whitespace().next().unwrap_or_default();
+    match chars.next() {
+        Some(first) if !word.contains(['.', '_', '-', '=']) => first.to_uppercase().chain(chars).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// Severity as a word.
+pub fn severity(finding: &Finding) -> &'static str {
+    match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    }
+}
+
+/// Confidence as a word.
+pub fn confidence(finding: &Finding) -> &'static str {
+    match finding.confidence {
+        Confidence::Certain => "certain",
+        Confidence::Likely => "likely",
+        Confidence::Possible => "possible",
+    }
+}
+
+/// `hip` or `vulkan` as people write it.
+pub fn api(pool: &Pool) -> &'static str {
+    match pool.api {
+        Api::Hip => "HIP",
+        Api::Vulkan => "Vulkan",
+    }
+}
+
+impl Page {
+    /// The whole answer.
+    pub fn document(&self, gathered: &Gathered, diagnosis: &Diagnosis) -> String {
+        let mut out = String::new();
+        self.line(&mut out, &self.bold(&verdict(gathered, diagnosis)));
+        if let Some(why) = &gathered.left_out {
+            self.line(&mut out, &format!("This host was left out: {why} (--with-host keeps it)."));
+        }
+        if !diagnosis.findings.is_empty() {
+            out.push('\n');
+            self.overview(&mut out, &diagnosis.findings);
+        }
+        if !diagnosis.pools.is_empty() {
+            out.push('\n');
+            self.pools(&mut out, &diagnosis.pools);
+        }
+        for (number, finding) in diagnosis.findings.iter().enumerate() {
+            out.push('\n');
+            self.finding(&mut out, number + 1, finding);
+        }
+        if !diagnosis.ask_for.is_empty() {
+            out.push('\n');
+            self.line(&mut out, &self.bold("What would decide, cheapest first"));
+            for ask in &diagnosis.ask_for {
+                self.wrapped(&mut out, "  - ", "    ", &format!("{}: {}", ask.what, ask.why));
+            }
+        }
+        self.hidden(&mut out, gathered);
+        out
+    }
+
+    fn bold(&self, text: &str) -> String {
+        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn tinted(&self, finding: &Finding, text: &str) -> String {
+        let code = match finding.severity {
+            Severity::Error => 31,
+            Severity::Warning => 33,
+            Severity::Info => 36,
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn line(&self, out: &mut String, text: &str) {
+        out.push_str(text);
+        out.push('\n');
+    }
+
+    /// Words of `text`, wrapped at the width.
+    fn wrapped(&self, out: &mut String, first: &str, rest: &str, text: &str) {
+        let mut line = first.to_owned();
+        let mut length = first.chars().count();
+        let mut empty = true;
+        for word in text.split_ascii_whitespace() {
+            let size = word.chars().count();
+            if !empty && length + 1 + size > self.width {
+                self.line(out, &line);
+                rest.clone_into(&mut line);
+                length = rest.chars().count();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+                length += 1;
+            }
+            line.push_str(word);
+            length += size;
+            empty = false;
+        }
+        self.line(out, &line);
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(self.width).unwrap_or(100));
+        table
+    }
+
+    fn print_table(&self, out: &mut String, table: &Table) {
+        for line in table.lines() {
+            self.line(out, line.trim_end());
+        }
+    }
+
+    fn overview(&self, out: &mut String, findings: &[Finding]) {
+        let mut table = self.table();
+        table.set_header(["LAYER", "CAUSE", "HOW SURE", "FIX"]);
+        for finding in findings {
+            let layer = serde_json::to_value(finding.layer).ok();
+            let layer = layer.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned();
+            let fix = finding.fixes.first().map_or("see below", |fix| fix.text.split_inclusive(['.', ';', ':']).next().unwrap_or(&fix.text));
+            let sure = format!("{}, {}", severity(finding), confidence(finding));
+            table.add_row([layer, finding.id.to_owned(), sure, fix.trim_end_matches([';', ':']).to_owned()]);
+        }
+        self.print_table(out, &table);
+    }
+
+    fn pools(&self, out: &mut String, pools: &[Pool]) {
+        let mut table = self.table();
+        table.set_header(["DEVICE", "API", "POOL", "USED", "FREE", "LIMITED BY"]);
+        let size = |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        for pool in pools {
+            let by = pool.limited_by.map_or("unknown", |by| by.name());
+            table.add_row([pool.device.to_string(), api(pool).to_owned(), size(pool.total), size(pool.used), size(pool.free), by.to_owned()]);
+        }
+        for column in 2..=4 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(comfy_table::CellAlignment::Right);
+            }
+        }
+        self.print_table(out, &table);
+        for pool in pools {
+            if self.verbose {
+                for ceiling in &pool.ceilings {
+                    let mark = if ceiling.binds.is_some() { "*" } else { " " };
+                    let text = format!("{} {}: {} = {} [{}]", mark, ceiling.name, ceiling.bytes, ceiling.formula, ceiling.source.place);
+                    self.wrapped(out, &format!("  {} {} ", pool.device, api(pool)), "      ", &text);
+                }
+            }
+            for holder in pool.holders.iter().filter(|h| h.bytes.is_some_and(|b| b > units::Bytes::mib(64))).take(if self.verbose { 64 } else { 5 }) {
+                let name = holder.name.as_deref().unwrap_or("a process");
+                let pid = holder.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+                let dead = if holder.alive == Some(false) { ", which has ended" } else { "" };
+                self.line(out, &format!("  {} {}: {name}{pid}{dead} holds {}", pool.device, api(pool), size(holder.bytes)));
+            }
+        }
+    }
+
+    fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
+        let head = format!("{number}. {} ({}, {})", finding.id, severity(finding), confidence(finding));
+        self.line(out, &self.tinted(finding, &head));
+        self.wrapped(out, "   ", "   ", &capital(&finding.title));
+        self.wrapped(out, "   ", "   ", &finding.why);
+        if !finding.evidence.is_empty() {
+            self.line(out, "");
+            for evidence in &finding.evidence {
+                self.evidence(out, evidence);
+            }
+        }
+        if !finding.fixes.is_empty() {
+            self.line(out, "");
+            for fix in &finding.fixes {
+                self.fix(out, fix);
+            }
+        }
+        if !finding.related.is_empty() {
+            self.wrapped(out, "   ", "   ", &format!("Related: {}", finding.related.join(", ")));
+        }
+    }
+
+    /// A log line with its telling part underlined; anything else in one line.
+    fn evidence(&self, out: &mut String, evidence: &Evidence) {
+        let Some(span) = evidence.span.clone().filter(|span| span.end <= evidence.text.len()) else {
+            self.wrapped(out, "   | ", "   |   ", &format!("{}   [{}]", evidence.text, evidence.source));
+            return;
+        };
+        let (log, line) = place(&evidence.source);
+        let snippet = Snippet::source(&evidence.text).line_start(line).path(log).annotation(AnnotationKind::Primary.span(span));
+        let report = [Level::INFO.no_name().secondary_title("").element(snippet)];
+        let renderer = if self.colour { Renderer::styled() } else { Renderer::plain() };
+        let text = renderer.term_width(self.width.saturating_sub(3)).render(&report);
+        // The empty title leaves a blank first line.
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let _ = writeln!(out, "   {}", line.trim_end());
+        }
+    }
+
+    fn fix(&self, out: &mut String, fix: &Fix) {
+        self.wrapped(out, "   > ", "     ", &fix.text);
+        for line in fix.command.iter().flat_map(|command| command.lines()) {
+            self.line(out, &format!("       {}", self.bold(line)));
+        }
+        let notes = [("risk", &fix.risk), ("undo", &fix.undo), ("check", &fix.check)];
+        for (name, text) in notes.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+            self.wrapped(out, &format!("       {name:>5}: "), "              ", text);
+        }
+    }
+
+    /// What root would add, where anything was denied.
+    fn hidden(&self, out: &mut String, gathered: &Gathered) {
+        let hidden = facts::host::hidden(&gathered.facts);
+        if hidden.is_empty() {
+            return;
+        }
+        out.push('\n');
+        if self.verbose {
+            self.line(out, "Not readable for this user; root would add:");
+            for hidden in &hidden {
+                self.line(out, &format!("  {}: {}", hidden.path, hidden.adds));
+            }
+        } else {
+            let mut adds: Vec<&str> = hidden.iter().map(|h| h.adds).collect();
+            adds.sort_unstable();
+            adds.dedup();
+            self.wrapped(out, "", "", &format!("Root would add: {} (-v names the files).", adds.join("; ")));
+        }
+    }
+}
+
+/// Log and line of an evidence's source.
+fn place(source: &str) -> (&str, usize) {
+    let plain = source.split(" (").next().unwrap_or(source);
+    plain.rsplit_once(':').and_then(|(log, line)| Some((log, line.parse().ok()?))).unwrap_or((plain, 1))
+}
