@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use facts::bundle::{Bundle, Fault, limits};
+use facts::bundle::{Bundle, limits};
 use facts::host::{Recorder, Tree};
 use facts::redact::{Identity, Redactor};
 use facts::{host, sheet};
@@ -33,9 +33,15 @@ pub fn run(args: &BundleArgs) -> Result<Exit, Failure> {
     for path in &args.log {
         let (name, input) = open(path)?;
         let mut bytes = Vec::new();
-        input.take(limits::LOGS + 1).read_to_end(&mut bytes).map_err(|error| Failure::Environment(format!("{name}: {error}")))?;
-        if bytes.len() as u64 > limits::LOGS {
-            return Err(Failure::Input(format!("{name}: larger than {} MiB; cut out the part around the failure", limits::LOGS >> 20)));
+        input
+            .take(limits::LOG_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::Environment(format!("{name}: {error}")))?;
+        if bytes.len() as u64 > limits::LOG_BYTES {
+            return Err(Failure::Input(format!(
+                "{name}: larger than {} MiB; cut out the part around the failure",
+                limits::LOG_BYTES >> 20
+            )));
         }
         bundle.add_log(&name, bytes);
     }
@@ -54,10 +60,7 @@ pub fn run(args: &BundleArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return output::print(&listing(&bundle)).map(|()| Exit::Fine);
     }
-    bundle.write(&args.file, args.force).map_err(|error| match error.fault {
-        Fault::Input => Failure::Input(error.to_string()),
-        Fault::Environment => Failure::Environment(error.to_string()),
-    })?;
+    bundle.write(&args.file, args.force)?;
     let redacted: u64 = bundle.redactions.iter().map(|r| r.count).sum();
     output::print(&format!(
         "{}: {} files and answers of this host, {} logs, {redacted} values redacted (--dry-run lists them).\n\
@@ -86,7 +89,13 @@ fn listing(bundle: &Bundle) -> String {
     }
     out.push_str("Redacted:\n");
     for redaction in &bundle.redactions {
-        let _ = writeln!(out, "  {redaction}");
+        let _ = writeln!(
+            out,
+            "  {}: {} × {}",
+            redaction.place,
+            redaction.count,
+            format!("{:?}", redaction.kind).to_lowercase()
+        );
     }
     out.push_str("Nothing was written (--dry-run).\n");
     out
@@ -101,7 +110,12 @@ fn journal(unit: &str) -> Result<Vec<u8>, Failure> {
         .output();
     match run {
         Ok(done) if done.status.success() => Ok(done.stdout),
-        Ok(done) => Err(Failure::Environment(format!("journalctl for {unit}: {}", String::from_utf8_lossy(&done.stderr).trim()))),
-        Err(error) => Err(Failure::Environment(format!("journalctl: {error}; give the log with --log instead"))),
+        Ok(done) => Err(Failure::Environment(format!(
+            "journalctl for {unit}: {}",
+            String::from_utf8_lossy(&done.stderr).trim()
+        ))),
+        Err(error) => {
+            Err(Failure::Environment(format!("journalctl: {error}; give the log with --log instead")))
+        }
     }
 }

@@ -23,7 +23,11 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
         Format::Json => render::json::document(&diagnosis),
         Format::Markdown => render::markdown::document(&gathered, &diagnosis),
         Format::Plain => {
-            let page = render::plain::Page { colour: output::colour(), width: output::width(), verbose: args.verbose };
+            let page = render::plain::Page {
+                colour: output::colour(),
+                width: output::width(),
+                verbose: args.verbose,
+            };
             page.document(&gathered, &diagnosis)
         }
     };

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use facts::bundle::{BundleError, Fault};
+
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -52,3 +54,12 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        match error.fault {
+            Fault::Input => Self::Input(error.to_string()),
+            Fault::Environment => Self::Environment(error.to_string()),
+        }
+    }
+}

@@ -39,8 +39,12 @@ pub fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     let name = path.display().to_string();
     let refuse = |what: String| Failure::Environment(format!("{name}: {what}"));
     let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::Input(format!("{name}: no such file; check the path, or use - for stdin")),
-        io::ErrorKind::PermissionDenied => refuse("permission denied; run as a user who may read it".to_owned()),
+        io::ErrorKind::NotFound => {
+            Failure::Input(format!("{name}: no such file; check the path, or use - for stdin"))
+        }
+        io::ErrorKind::PermissionDenied => {
+            refuse("permission denied; run as a user who may read it".to_owned())
+        }
         _ => refuse(error.to_string()),
     })?;
     match file.metadata() {
@@ -57,7 +61,8 @@ pub fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
 pub fn scan(path: &Path) -> Result<Scan, Failure> {
     let (name, input) = open(path)?;
     let shown = path.file_name().map_or_else(|| name.clone(), |f| f.to_string_lossy().into_owned());
-    logs::scan_reader(&shown, input).map_err(|error| Failure::Environment(format!("{name}: {error}; the log was not read to its end")))
+    logs::scan_reader(&shown, input)
+        .map_err(|error| Failure::Environment(format!("{name}: {error}; the log was not read to its end")))
 }
 
 fn read_sheet(path: &Path) -> Result<sheet::Sheet, Failure> {
@@ -68,10 +73,16 @@ fn read_sheet(path: &Path) -> Result<sheet::Sheet, Failure> {
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::Environment(format!("{name}: {error}")))?;
     if bytes.len() as u64 > SHEET_LIMIT {
-        return Err(Failure::Input(format!("{name}: larger than {} MiB; a facts sheet is a few KiB", SHEET_LIMIT >> 20)));
+        return Err(Failure::Input(format!(
+            "{name}: larger than {} MiB; a facts sheet is a few KiB",
+            SHEET_LIMIT >> 20
+        )));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        Failure::Input(format!("{name}: not UTF-8 text at byte {}; a facts sheet is JSON", error.utf8_error().valid_up_to()))
+        Failure::Input(format!(
+            "{name}: not UTF-8 text at byte {}; a facts sheet is JSON",
+            error.utf8_error().valid_up_to()
+        ))
     })?;
     let shown = path.file_name().map_or_else(|| name.clone(), |f| f.to_string_lossy().into_owned());
     sheet::read(&shown, &text).map_err(|error| Failure::Input(error.to_string()))
@@ -89,14 +100,15 @@ fn source(args: &SourceArgs) -> Result<Source, Failure> {
     if let Some(root) = &args.root {
         let tree = Tree::under(root).map_err(|error| Failure::Input(error.to_string()))?;
         if [tree.list("/proc"), tree.list("/sys")].iter().all(Result::is_err) {
-            return Err(Failure::Input(format!("{}: holds neither proc nor sys; --root takes a directory that stands for /", root.display())));
+            return Err(Failure::Input(format!(
+                "{}: holds neither proc nor sys; --root takes a directory that stands for /",
+                root.display()
+            )));
         }
         return Ok(Source::Root(tree));
     }
     if let Some(path) = &args.bundle {
-        let bundle = Bundle::read(path).map_err(|error| {
-            if error.is_environment() { Failure::Environment(error.to_string()) } else { Failure::Input(error.to_string()) }
-        })?;
+        let bundle = Bundle::read(path)?;
         return Ok(Source::Bundle(Box::new(bundle)));
     }
     if args.no_host {
@@ -184,7 +196,9 @@ pub fn another_machine(host: &Facts, given: &Facts) -> Option<String> {
     for gpu in &given.gpus {
         let here = |have: &facts::Gpu| {
             let differ = |a: Option<&str>, b: Option<&str>| matches!((a, b), (Some(a), Some(b)) if a != b);
-            !differ(have.gfx.text(), gpu.gfx.text()) && !differ(have.pci_id.text(), gpu.pci_id.text()) && same_kind(have, gpu)
+            !differ(have.gfx.text(), gpu.gfx.text())
+                && !differ(have.pci_id.text(), gpu.pci_id.text())
+                && same_kind(have, gpu)
         };
         if !host.gpus.iter().any(here) {
             let name = gpu.gfx.text().or(gpu.name.text()).or(gpu.bdf.text()).unwrap_or("a GPU");

@@ -1,25 +1,50 @@
 //! The kernel's log of this boot, without starting a program.
 
 use std::io::{ErrorKind, Read};
-use std::os::fd::OwnedFd;
 
 use logs::{Scan, Scanner};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 /// The most records read: the kernel's ring holds far fewer.
 const RECORDS: usize = 200_000;
 
-/// Scans /dev/kmsg from its oldest record. Reading it wakes no device.
+/// Scans the kernel's log from its oldest record.
 ///
 /// # Errors
 /// One line for the user: what root would add.
 pub fn read() -> Result<Scan, String> {
+    let mut scanner = Scanner::new("kernel log");
+    each_line(|line| {
+        scanner.feed(line);
+        scanner.feed(b"\n");
+    })?;
+    Ok(scanner.finish())
+}
+
+/// The kernel's log as text.
+///
+/// # Errors
+/// As [`read`].
+pub fn text() -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    each_line(|line| {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    })?;
+    Ok(text)
+}
+
+/// Calls `see` with each message of /dev/kmsg. Reading it wakes no device.
+fn each_line(mut see: impl FnMut(&[u8])) -> Result<(), String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let log: OwnedFd = rustix::fs::open("/dev/kmsg", flags, Mode::empty()).map_err(|errno| {
-        format!("kernel log not read ({errno}); as root, or with: sudo dmesg | vramwarden doctor --log -, it would show sizes, resets and OOM kills")
+    let log = rustix::fs::open("/dev/kmsg", flags, Mode::empty()).map_err(|errno| {
+        format!(
+            "kernel log not read ({errno}); as root, or with: sudo dmesg | vramwarden doctor --log -, it would show \
+             sizes, resets and OOM kills"
+        )
     })?;
     let mut log = std::fs::File::from(log);
-    let mut scanner = Scanner::new("kernel log");
     let mut record = [0_u8; 8192];
     for _ in 0..RECORDS {
         match log.read(&mut record) {
@@ -28,16 +53,14 @@ pub fn read() -> Result<Scan, String> {
                 // "priority,sequence,time,flags;text\n KEY=value\n…": the text's first line is the message.
                 let record = &record[..length];
                 let text = record.iter().position(|b| *b == b';').map_or(record, |at| &record[at + 1..]);
-                let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
-                scanner.feed(line);
-                scanner.feed(b"\n");
+                see(text.split(|b| *b == b'\n').next().unwrap_or_default());
             }
             // Overwritten while it was read: the next read continues with what is still there.
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error()) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(format!("kernel log read in part only: {error}")),
         }
     }
-    Ok(scanner.finish())
+    Ok(())
 }

@@ -27,7 +27,8 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
     }
     if !diagnosis.pools.is_empty() {
         out.push_str("\n| device | API | pool | used | free | limited by |\n| --- | --- | ---: | ---: | ---: | --- |\n");
-        let size = |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        let size =
+            |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
         for pool in &diagnosis.pools {
             let by = pool.limited_by.map_or("unknown", |by| by.name());
             let (total, used, free) = (size(pool.total), size(pool.used), size(pool.free));
@@ -35,9 +36,18 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
         }
     }
     for finding in &diagnosis.findings {
-        let _ = write!(out, "\n### `{}` ({}, {})\n\n{}. {}\n", finding.id, severity(finding), confidence(finding), cell(&finding.title), cell(&finding.why));
+        let _ = write!(
+            out,
+            "\n### `{}` ({}, {})\n\n{}. {}\n",
+            finding.id,
+            severity(finding),
+            confidence(finding),
+            cell(&finding.title),
+            cell(&finding.why)
+        );
         if !finding.evidence.is_empty() {
-            let lines: Vec<String> = finding.evidence.iter().map(|e| format!("{}  [{}]", e.text, e.source)).collect();
+            let lines: Vec<String> =
+                finding.evidence.iter().map(|e| format!("{}  [{}]", e.text, e.source)).collect();
             out.push('\n');
             block(&mut out, &lines.join("\n"));
         }

@@ -170,7 +170,9 @@ impl Page {
         for finding in findings {
             let layer = serde_json::to_value(finding.layer).ok();
             let layer = layer.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned();
-            let fix = finding.fixes.first().map_or("see below", |fix| fix.text.split_inclusive(['.', ';', ':']).next().unwrap_or(&fix.text));
+            let fix = finding.fixes.first().map_or("see below", |fix| {
+                fix.text.split_inclusive(['.', ';', ':']).next().unwrap_or(&fix.text)
+            });
             let sure = format!("{}, {}", severity(finding), confidence(finding));
             table.add_row([layer, finding.id.to_owned(), sure, fix.trim_end_matches([';', ':']).to_owned()]);
         }
@@ -180,10 +182,18 @@ impl Page {
     fn pools(&self, out: &mut String, pools: &[Pool]) {
         let mut table = self.table();
         table.set_header(["DEVICE", "API", "POOL", "USED", "FREE", "LIMITED BY"]);
-        let size = |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        let size =
+            |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
         for pool in pools {
             let by = pool.limited_by.map_or("unknown", |by| by.name());
-            table.add_row([pool.device.to_string(), api(pool).to_owned(), size(pool.total), size(pool.used), size(pool.free), by.to_owned()]);
+            table.add_row([
+                pool.device.to_string(),
+                api(pool).to_owned(),
+                size(pool.total),
+                size(pool.used),
+                size(pool.free),
+                by.to_owned(),
+            ]);
         }
         for column in 2..=4 {
             if let Some(column) = table.column_mut(column) {
@@ -195,15 +205,31 @@ impl Page {
             if self.verbose {
                 for ceiling in &pool.ceilings {
                     let mark = if ceiling.binds.is_some() { "*" } else { " " };
-                    let text = format!("{} {}: {} = {} [{}]", mark, ceiling.name, ceiling.bytes, ceiling.formula, ceiling.source.place);
+                    let text = format!(
+                        "{} {}: {} = {} [{}]",
+                        mark, ceiling.name, ceiling.bytes, ceiling.formula, ceiling.source.place
+                    );
                     self.wrapped(out, &format!("  {} {} ", pool.device, api(pool)), "      ", &text);
                 }
             }
-            for holder in pool.holders.iter().filter(|h| h.bytes.is_some_and(|b| b > units::Bytes::mib(64))).take(if self.verbose { 64 } else { 5 }) {
+            for holder in pool
+                .holders
+                .iter()
+                .filter(|h| h.bytes.is_some_and(|b| b > units::Bytes::mib(64)))
+                .take(if self.verbose { 64 } else { 5 })
+            {
                 let name = holder.name.as_deref().unwrap_or("a process");
                 let pid = holder.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
                 let dead = if holder.alive == Some(false) { ", which has ended" } else { "" };
-                self.line(out, &format!("  {} {}: {name}{pid}{dead} holds {}", pool.device, api(pool), size(holder.bytes)));
+                self.line(
+                    out,
+                    &format!(
+                        "  {} {}: {name}{pid}{dead} holds {}",
+                        pool.device,
+                        api(pool),
+                        size(holder.bytes)
+                    ),
+                );
             }
         }
     }
@@ -237,7 +263,10 @@ impl Page {
             return;
         };
         let (log, line) = place(&evidence.source);
-        let snippet = Snippet::source(&evidence.text).line_start(line).path(log).annotation(AnnotationKind::Primary.span(span));
+        let snippet = Snippet::source(&evidence.text)
+            .line_start(line)
+            .path(log)
+            .annotation(AnnotationKind::Primary.span(span));
         let report = [Level::INFO.no_name().secondary_title("").element(snippet)];
         let renderer = if self.colour { Renderer::styled() } else { Renderer::plain() };
         let text = renderer.term_width(self.width.saturating_sub(3)).render(&report);
