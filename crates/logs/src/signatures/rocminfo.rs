@@ -18,11 +18,8 @@ pub(crate) static TABLE: &[Signature] = &[
         id: "rocminfo-name",
         program: "rocminfo",
         role: Role::Fact,
-        literals: &[
-            "  gfx10", "e: gfx10", "  gfx11", "e: gfx11", "  gfx12", "e: gfx12", "   gfx7", ":  gfx7",
-            "me: gfx7", "   gfx8", ":  gfx8", "me: gfx8", "   gfx9", ":  gfx9", "me: gfx9",
-        ],
-        pattern: r"^\s*Name:\s+(?P<gfx>gfx(?:[7-9]|1[0-2])[0-9a-f]{2})\s*$",
+        literals: &["Name: gfx", "   gfx7", "   gfx8", "   gfx9", "   gfx1"],
+        pattern: r"^\s*Name:(?: |\s{3,})(?P<gfx>gfx(?:[7-9]|1[0-2])[0-9a-f]{2})\s*$",
         example: "  Name:                    gfx1151                            ",
         meaning: "The architecture of the agent.",
     },
