@@ -65,7 +65,6 @@ fn scan(c: &mut Criterion) {
 }
 
 mod group {
-    #![allow(missing_docs, reason = "the macro writes a public function without one")]
     use super::scan;
     criterion::criterion_group!(benches, scan);
 }
