@@ -1,9 +1,10 @@
 //! Where a known line could be: all literals of all signatures, looked for at once.
 //!
-//! Every literal is at least [`WINDOW`] bytes long. From each one a window of that length is chosen, and the
-//! [`STRIDE`] four-byte grams that start in it go into a hash set. A scan then looks at every fourth byte only: an
-//! occurrence of the literal covers exactly one such place with one of its grams. A gram that is in the set is
-//! compared with the literals it may belong to, so that what comes out are true occurrences and nothing else.
+//! A scan looks at every fourth byte only, at the gram of four bytes that begins there. A literal of seven bytes or
+//! more covers exactly one such place with one of the four grams at the start of a window in it; one of eleven bytes
+//! or more covers the next place too. So a short literal marks its grams as [`SHORT`], a long one marks them as
+//! [`FIRST`] and those that follow as [`SECOND`], and a place is of interest if it is marked short, or first with
+//! second after it. Such a place is compared with the literals it may belong to: what comes out are true occurrences.
 //!
 //! Windows are chosen so that their grams are rare in ordinary logs, a sample of which is [`ORDINARY`].
 
@@ -11,12 +12,19 @@
 const GRAM: usize = 4;
 /// Distance of the places looked at.
 const STRIDE: usize = 4;
-/// Bytes of a literal that are put into the table, and so its least length.
+/// Bytes of a literal that its grams cover, and so the least length of a literal.
 pub(crate) const WINDOW: usize = GRAM + STRIDE - 1;
-/// The gram set holds 2^`BITS` bits: 16 KiB, half of a small first-level cache.
-const BITS: u32 = 17;
-/// The table of entries has 2^`SLOTS` heads.
-const SLOTS: u32 = 13;
+/// The same with the grams that follow.
+const LONG_WINDOW: usize = WINDOW + STRIDE;
+/// The marks are 2^`BITS` bytes: half of a small first-level cache.
+const BITS: u32 = 14;
+
+/// One of the grams of a literal below [`LONG_WINDOW`] bytes.
+const SHORT: u8 = 1;
+/// One of the first grams of a longer literal.
+const FIRST: u8 = 2;
+/// One of those that stand [`STRIDE`] bytes after the first ones.
+const SECOND: u8 = 4;
 
 /// What most lines are made of. A window with such grams would wake the comparison at every line.
 const ORDINARY: &str = "\
@@ -35,6 +43,9 @@ prompt eval time = 123.45 ms / 12 tokens (1.23 ms per token, 12.34 tokens per se
 failed to allocate buffer device memory GPU VRAM ROCm HIP error the and for with from that this was not of in to is \
 HIP_VISIBLE_DEVICES ollama running server starting version library 100%|######| 10/10 [00:01<00:00, 1.23it/s]";
 
+/// Places looked at together.
+const BLOCK: usize = 8;
+
 /// One literal of one signature.
 struct Literal {
     text: &'static [u8],
@@ -45,6 +56,8 @@ struct Literal {
 #[derive(Clone, Copy)]
 struct Entry {
     gram: u32,
+    /// The gram after it, in a long literal.
+    next: Option<u32>,
     literal: u16,
     offset: u16,
 }
@@ -60,69 +73,82 @@ pub(crate) struct Candidate {
 
 /// The table of all literals.
 pub(crate) struct Prefilter {
-    set: Box<[u64; 1 << (BITS - 6)]>,
-    /// `entries[heads[s]..heads[s + 1]]` are those of slot `s`.
-    heads: Vec<u32>,
+    marks: Box<[u8; 1 << BITS]>,
+    /// `entries[heads[h]..heads[h + 1]]` are those whose gram has the hash `h`.
+    heads: Vec<u16>,
     entries: Vec<Entry>,
     literals: Vec<Literal>,
     longest: usize,
 }
 
-/// The bit of a gram in the set; its upper bits are the slot.
+#[inline]
 fn hash(gram: u32) -> usize {
     (gram.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
-}
-
-fn slot(bit: usize) -> usize {
-    bit >> (BITS - SLOTS)
 }
 
 fn gram(bytes: &[u8]) -> u32 {
     bytes.iter().take(GRAM).rev().fold(0, |n, b| n << 8 | u32::from(*b))
 }
 
-/// The start of the window of `text` whose grams are the least ordinary; the first one of equals.
-fn choose(text: &[u8], ordinary: &[u64]) -> usize {
-    let cost = |start: usize| -> usize {
-        let window = &text[start..start + WINDOW];
-        window.windows(GRAM).map(|g| hash(gram(g))).filter(|h| ordinary[h >> 6] >> (h & 63) & 1 == 1).count()
-    };
-    (0..=text.len() - WINDOW).min_by_key(|start| cost(*start)).unwrap_or(0)
+/// Which grams are ordinary.
+struct Ordinary(Vec<u32>);
+
+impl Ordinary {
+    fn new() -> Self {
+        let mut grams: Vec<u32> = ORDINARY.as_bytes().windows(GRAM).map(gram).collect();
+        grams.sort_unstable();
+        Self(grams)
+    }
+
+    fn has(&self, bytes: &[u8]) -> bool {
+        self.0.binary_search(&gram(bytes)).is_ok()
+    }
+
+    /// The start of the window of `text` that ordinary text fits least; the first one of equals.
+    fn choose(&self, text: &[u8]) -> usize {
+        let long = text.len() >= LONG_WINDOW;
+        let known: Vec<bool> = (0..text.len()).map(|i| self.has(&text[i..])).collect();
+        let cost = |start: usize| -> usize {
+            (start..start + STRIDE).filter(|i| known[*i] && (!long || known[i + STRIDE])).count()
+        };
+        let last = text.len() - if long { LONG_WINDOW } else { WINDOW };
+        (0..=last).min_by_key(|start| cost(*start)).unwrap_or(0)
+    }
 }
 
 impl Prefilter {
     /// The table for literals given as pairs of signature number and text. Texts below [`WINDOW`] bytes are left out.
     pub(crate) fn new(literals: impl Iterator<Item = (u16, &'static str)>) -> Self {
-        let mut ordinary = vec![0_u64; 1 << (BITS - 6)];
-        for g in ORDINARY.as_bytes().windows(GRAM) {
-            let bit = hash(gram(g));
-            ordinary[bit >> 6] |= 1 << (bit & 63);
-        }
+        let ordinary = Ordinary::new();
         let literals: Vec<Literal> = literals
             .map(|(signature, text)| Literal { text: text.as_bytes(), signature })
             .filter(|l| l.text.len() >= WINDOW)
             .collect();
-        let mut set = Box::new([0_u64; 1 << (BITS - 6)]);
+        let mut marks = Box::new([0_u8; 1 << BITS]);
         let mut entries = Vec::with_capacity(literals.len() * STRIDE);
         for (n, literal) in literals.iter().enumerate() {
-            let start = choose(literal.text, &ordinary);
+            let start = ordinary.choose(literal.text);
             for offset in start..start + STRIDE {
-                let gram = gram(&literal.text[offset..]);
-                let bit = hash(gram);
-                set[bit >> 6] |= 1 << (bit & 63);
-                entries.push(Entry { gram, literal: n as u16, offset: offset as u16 });
+                let first = gram(&literal.text[offset..]);
+                let long = literal.text.len() >= LONG_WINDOW;
+                let next = long.then(|| gram(&literal.text[offset + STRIDE..]));
+                marks[hash(first)] |= if long { FIRST } else { SHORT };
+                if let Some(next) = next {
+                    marks[hash(next)] |= SECOND;
+                }
+                entries.push(Entry { gram: first, next, literal: n as u16, offset: offset as u16 });
             }
         }
-        entries.sort_by_key(|e| slot(hash(e.gram)));
-        let mut heads = vec![0_u32; (1 << SLOTS) + 1];
+        entries.sort_by_key(|e| hash(e.gram));
+        let mut heads = vec![0_u16; (1 << BITS) + 1];
         for entry in &entries {
-            heads[slot(hash(entry.gram)) + 1] += 1;
+            heads[hash(entry.gram) + 1] += 1;
         }
-        for s in 1..heads.len() {
-            heads[s] += heads[s - 1];
+        for h in 1..heads.len() {
+            heads[h] += heads[h - 1];
         }
         let longest = literals.iter().map(|l| l.text.len()).max().unwrap_or(0);
-        Self { set, heads, entries, literals, longest }
+        Self { marks, heads, entries, literals, longest }
     }
 
     /// Bytes of the longest literal.
@@ -135,49 +161,51 @@ impl Prefilter {
         let first = found.len();
         let end = text.len().min(to.saturating_add(self.longest));
         let Some(region) = text.get(from..end) else { return };
-        let (blocks, rest) = region.as_chunks::<{ 4 * STRIDE }>();
+        let (places, _) = region.as_chunks::<STRIDE>();
+        let (blocks, rest) = places.as_chunks::<BLOCK>();
+        // The mark of the last place of a block waits for the first one of the next.
+        let mut before = 0;
         for (n, block) in blocks.iter().enumerate() {
-            let grams: [u32; 4] = std::array::from_fn(|i| {
-                u32::from_le_bytes([block[4 * i], block[4 * i + 1], block[4 * i + 2], block[4 * i + 3]])
-            });
-            let marks = grams.map(|g| self.marked(g));
-            if marks[0] | marks[1] | marks[2] | marks[3] != 0 {
-                for (i, gram) in grams.into_iter().enumerate() {
-                    if marks[i] != 0 {
-                        self.compare(text, from + (4 * n + i) * STRIDE, gram, from..to, found);
+            let marks = block.map(|place| self.mark(u32::from_le_bytes(place)));
+            let mut any = (before & FIRST) << 1 & marks[0];
+            for i in 0..BLOCK - 1 {
+                any |= marks[i] & SHORT | (marks[i] & FIRST) << 1 & marks[i + 1];
+            }
+            if any | marks[BLOCK - 1] & SHORT != 0 {
+                let start = n * BLOCK;
+                if (before & FIRST) << 1 & marks[0] != 0 {
+                    self.compare(text, from + (start - 1) * STRIDE, from..to, found);
+                }
+                for (i, mark) in marks.into_iter().enumerate() {
+                    let next = marks.get(i + 1).copied().unwrap_or(0);
+                    if mark & SHORT | (mark & FIRST) << 1 & next != 0 {
+                        self.compare(text, from + (start + i) * STRIDE, from..to, found);
                     }
                 }
             }
+            before = marks[BLOCK - 1];
         }
-        let start = end - rest.len();
-        for (i, quad) in rest.chunks_exact(STRIDE).enumerate() {
-            let gram = gram(quad);
-            if self.marked(gram) != 0 {
-                self.compare(text, start + i * STRIDE, gram, from..to, found);
-            }
+        let start = places.len() - rest.len();
+        let tail = start.saturating_sub(1);
+        for i in tail..places.len() {
+            self.compare(text, from + i * STRIDE, from..to, found);
         }
         found[first..].sort_unstable();
+        found.dedup();
     }
 
     #[inline]
-    fn marked(&self, gram: u32) -> u64 {
-        let bit = hash(gram);
-        self.set[(bit >> 6) & ((1 << (BITS - 6)) - 1)] >> (bit & 63) & 1
+    fn mark(&self, gram: u32) -> u8 {
+        self.marks[hash(gram) & ((1 << BITS) - 1)]
     }
 
-    #[cold]
-    fn compare(
-        &self,
-        text: &[u8],
-        at: usize,
-        gram: u32,
-        wanted: std::ops::Range<usize>,
-        found: &mut Vec<Candidate>,
-    ) {
-        let slot = slot(hash(gram));
-        let (head, tail) = (self.heads[slot] as usize, self.heads[slot + 1] as usize);
-        for entry in &self.entries[head..tail] {
-            if entry.gram != gram {
+    /// Appends the literals that have a gram of theirs at `at`.
+    fn compare(&self, text: &[u8], at: usize, wanted: std::ops::Range<usize>, found: &mut Vec<Candidate>) {
+        let here = gram(&text[at..]);
+        let next = gram(&text[(at + STRIDE).min(text.len())..]);
+        let hash = hash(here);
+        for entry in &self.entries[usize::from(self.heads[hash])..usize::from(self.heads[hash + 1])] {
+            if entry.gram != here || entry.next.is_some_and(|n| n != next) {
                 continue;
             }
             let Some(start) = at.checked_sub(usize::from(entry.offset)) else { continue };

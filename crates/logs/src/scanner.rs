@@ -115,6 +115,12 @@ impl Scanner {
         }
     }
 
+    /// Bytes of text kept for later.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// A sentence for the user about this log.
     pub(crate) fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {

@@ -43,7 +43,7 @@ pub(crate) static TABLE: &[Signature] = &[
         id: "earlyoom-kill",
         program: "earlyoom",
         role: Role::Error,
-        literals: &["to process ", "earlyoom"],
+        literals: &["sending SIGTERM to process", "sending SIGKILL to process"],
         pattern: r#"sending SIG(?:TERM|KILL) to process (?P<pid>\d+) (?:uid \d+ )?\"(?P<comm>[^\"]+)\""#,
         example: r#"earlyoom[700]: sending SIGTERM to process 4242 uid 1000 "llama-server": badness 900, VmRSS 12000 MiB"#,
         meaning: "earlyoom ended a process before the host ran out of memory.",

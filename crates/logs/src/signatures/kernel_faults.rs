@@ -16,7 +16,7 @@ pub(crate) static TABLE: &[Signature] = &[
         id: "kernel-page-fault-process",
         program: "kernel amdgpu",
         role: Role::Echo,
-        literals: &["or process ", " in process "],
+        literals: &[" thread "],
         pattern: r"(?:for|in) process (?P<comm>\S{1,16}) pid (?P<pid>\d+) thread (?P<thread>\S{1,32}) pid \d+",
         example: "amdgpu 0000:c5:00.0: amdgpu:  in process llama-server pid 4242 thread llama-server pid 4242",
         meaning: "The process whose access failed.",

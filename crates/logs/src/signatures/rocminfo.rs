@@ -10,7 +10,7 @@ pub(crate) static TABLE: &[Signature] = &[
         literals: &[
             "Agent 1", "Agent 2", "Agent 3", "Agent 4", "Agent 5", "Agent 6", "Agent 7", "Agent 8", "Agent 9",
         ],
-        pattern: r"^\s*Agent (?P<n>\d+)\s*$",
+        pattern: r"^\s*Agent (?P<n>[1-9]\d*)\s*$",
         example: "Agent 2                  ",
         meaning: "An agent begins; what follows belongs to it.",
     },
@@ -18,11 +18,8 @@ pub(crate) static TABLE: &[Signature] = &[
         id: "rocminfo-name",
         program: "rocminfo",
         role: Role::Fact,
-        literals: &[
-            "e: gfx7", "e: gfx8", "e: gfx9", "  gfx10", "e: gfx10", "  gfx11", "e: gfx11", "  gfx12",
-            "e: gfx12", "   gfx7", "me: gfx7", "   gfx8", "me: gfx8", "   gfx9", "me: gfx9",
-        ],
-        pattern: r"^\s*Name:\s+(?P<gfx>gfx[0-9a-f]{3,4})\s*$",
+        literals: &["Name: gfx", "   gfx7", "   gfx8", "   gfx9", "   gfx1"],
+        pattern: r"^\s*Name:(?: |\s{3,})(?P<gfx>gfx(?:[7-9]|1[0-2])[0-9a-f]{2})\s*$",
         example: "  Name:                    gfx1151                            ",
         meaning: "The architecture of the agent.",
     },

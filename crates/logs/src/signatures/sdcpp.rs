@@ -43,7 +43,7 @@ pub(crate) static TABLE: &[Signature] = &[
         id: "sdcpp-buffer-size",
         program: "stable-diffusion.cpp",
         role: Role::Fact,
-        literals: &["compute buffer size: ", "params backend buffer size"],
+        literals: &["compute buffer size", "params backend buffer size"],
         pattern: r"(?P<stage>\w[\w.-]*) (?P<kind>compute|params backend) buffer size(?::| =)\s*(?P<mib>[\d.]+) MB ?\((?P<where>VRAM|RAM)\)",
         example: "flux compute buffer size: 2576.00 MB(VRAM)",
         meaning: "A buffer of one part of the pipeline, and where it lies.",

@@ -71,7 +71,7 @@ pub(crate) static TABLE: &[Signature] = &[
         program: "Mesa RADV",
         role: Role::Fact,
         literals: &["amdgpu:    size      : "],
-        pattern: r"amdgpu:\s+size\s+: (?P<size>\d+) bytes",
+        pattern: r"amdgpu:    size      : (?P<size>\d+) bytes",
         example: "radv/amdgpu:    size      : 102853529600 bytes",
         meaning: "The size of the buffer that was refused.",
     },

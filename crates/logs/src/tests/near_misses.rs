@@ -295,6 +295,7 @@ pub(super) const NEAR_MISSES: &[(&str, &str)] = &[
     ("environment", "MY_HSA_XNACK=1"),
     ("environment", "unset HSA_XNACK"),
     ("kernel-parameter", "amdgpu.gttsize is deprecated"),
+    ("iommu-parameter", "viommu=on"),
     ("modprobe-option", "# options ttm pages_limit=1"),
     ("boot-loader-cmdline", "GRUB_CMDLINE_LINUX is empty"),
 ];
