@@ -43,6 +43,19 @@ pub enum Fit {
     Unknown,
 }
 
+/// Echoes after which programs go on: alone they tell of no trouble.
+const SOFT: &[&str] = &[
+    "comfy-vae-tiled",
+    "ggml-pinned-failed",
+    "hip-async-error-report",
+    "kernel-queue-evicted",
+    "llama-fit-abort",
+    "llama-mlock",
+    "ollama-vram-not-recovered",
+    "pin-budget",
+    "torch-attention-frame",
+];
+
 impl<'a> Case<'a> {
     /// Looks at facts and logs together.
     pub fn new(facts: &'a Facts, pools: &'a [Pool], scans: &'a [Scan]) -> Self {
@@ -80,6 +93,11 @@ impl<'a> Case<'a> {
         self.api != Some(Api::Vulkan)
     }
 
+    /// Whether the workload is known to use Vulkan.
+    pub fn vulkan(&self) -> bool {
+        self.api == Some(Api::Vulkan)
+    }
+
     /// Where HIP memory of the APU comes from.
     pub fn policy(&self) -> Option<Policy> {
         policy(self.facts, self.device()?).map(|(policy, _)| policy)
@@ -102,7 +120,12 @@ impl<'a> Case<'a> {
 
     /// Whether anything tells that something went wrong: an error line, an exit status, a symptom.
     pub fn is_troubled(&self) -> bool {
-        self.hits.iter().any(|hit| matches!(hit.signature.role, Role::Error | Role::Echo))
+        let tells = |hit: &&Hit| match hit.signature.role {
+            Role::Error => true,
+            Role::Echo => !SOFT.contains(&hit.signature.id),
+            _ => false,
+        };
+        self.hits.iter().any(tells)
             || self.facts.workload.exit_status.get().is_some_and(|status| status != 0)
             || self.facts.workload.symptom.is_known()
     }
