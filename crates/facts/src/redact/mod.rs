@@ -98,7 +98,8 @@ impl Redactor {
         // The order of the accounts, not of the texts: the same host gives the same numbers.
         for user in redactor.identity.users.clone() {
             let placeholder = redactor.placeholder(Kind::User, &user.name);
-            for also in user.also {
+            let home = user.home.as_deref().and_then(|home| home.rsplit('/').next()).map(str::to_owned);
+            for also in user.also.into_iter().chain(home) {
                 redactor.placeholders.entry((Kind::User, also.to_lowercase())).or_insert(placeholder.clone());
             }
         }

@@ -34,6 +34,8 @@ impl Around<'_> {
 
 /// How often a line is gone through. Each round takes away what the last one laid bare; two are the rule.
 const ROUNDS: usize = 16;
+/// A value longer than this holds no other one.
+const LONG: usize = 200;
 /// How much of a private key without an end is taken to be one.
 const KEY_BYTES: usize = 16 << 10;
 
@@ -87,8 +89,10 @@ impl Redactor {
             let whole = found.get(0).map_or(at..at, |m| m.range());
             let (value, replacement) = self.judge(place, action, &found, line);
             let Some(replacement) = replacement else {
-                // The next match may begin inside of this one's value.
-                at = if value.start > at { value.start } else { whole.end.max(at + 1) };
+                // The next match may begin inside of this one's value. Not of a long one: that would be looked
+                // through again and again.
+                let inside = value.start > at && value.len() <= LONG;
+                at = if inside { value.start } else { whole.end.max(at + 1) };
                 continue;
             };
             let out = out.get_or_insert_default();
