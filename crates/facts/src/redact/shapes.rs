@@ -141,7 +141,8 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
         && (value.starts_with('<') && value.ends_with('>')
             || value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()));
     let flag = value.starts_with("--") && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    says_nothing(value) || is_placeholder(value) || piece || flag
+    let opening = value.bytes().all(|b| b"([{".contains(&b));
+    says_nothing(value) || is_placeholder(value) || piece || flag || opening
 }
 
 /// Where the value after a separator stands: quoted, or up to a blank. A comma or bracket ends it only where something
@@ -187,6 +188,27 @@ pub(super) fn value_after(line: &[u8], at: usize) -> Range<usize> {
         from += at + 1;
     }
     start..start + end
+}
+
+/// The strings of a list, `["a", 'b']`, that begins at `at` or went on over a line's end; and whether it goes on still.
+pub(super) fn list_after(line: &[u8], at: usize) -> (Vec<Range<usize>>, bool) {
+    let mut strings = Vec::new();
+    let mut open: Option<(u8, usize)> = None;
+    for (index, byte) in line.iter().enumerate().skip(at) {
+        match (open, byte) {
+            (None, b'"' | b'\'') => open = Some((*byte, index + 1)),
+            (None, b']') => return (strings, false),
+            (Some((quote, from)), byte) if *byte == quote => {
+                strings.push(from..index);
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some((_, from)) = open {
+        strings.push(from..line.len());
+    }
+    (strings, true)
 }
 
 fn alnum(byte: Option<&u8>) -> bool {
