@@ -74,7 +74,7 @@ const PRIVATE: &[(&str, &str)] = &[
     ),
     (
         "/proc/4242/cmdline",
-        "llama-server\0-m\0/home/alice/m.gguf\0--api-key\0two words\0-c\08192\0--hf-token=hunter2\0--host\0192.168.1.20\0",
+        "llama-server\0-m\0/home/alice/m.gguf\0--api-key\0two words\0-c\08192\0--hf-token=hunter2\0--host\x00192.168.1.20\0",
     ),
     (
         "/proc/4242/environ",

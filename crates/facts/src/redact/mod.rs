@@ -15,6 +15,7 @@ mod shapes;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +77,7 @@ pub struct Redaction {
 /// Replaces what must not leave the machine, and keeps count.
 pub struct Redactor {
     identity: Identity,
-    table: Table,
+    table: Arc<Table>,
     placeholders: HashMap<(Kind, String), String>,
     numbered: HashMap<Kind, usize>,
     ids: HashMap<String, usize>,
@@ -88,7 +89,7 @@ impl Redactor {
     #[must_use]
     pub fn new(identity: Identity) -> Self {
         let mut redactor = Self {
-            table: Table::new(&identity),
+            table: Arc::new(Table::new(&identity)),
             placeholders: HashMap::new(),
             numbered: HashMap::new(),
             ids: HashMap::new(),

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use regex::bytes::Captures;
 
-use super::patterns::Action;
+use super::patterns::{Action, Pattern};
 use super::{Kind, Redactor, shapes};
 
 /// A value in its line.
@@ -121,15 +122,16 @@ impl Redactor {
 
     /// The line after one pattern; `None` when it changed nothing.
     fn apply(&mut self, place: &str, index: usize, line: &[u8]) -> Option<Vec<u8>> {
-        let regex = self.table.patterns[index].regex.clone();
-        let action = self.table.patterns[index].action;
+        // The table, not the pattern: a cloned regex begins without what it has learnt.
+        let table = Arc::clone(&self.table);
+        let Pattern { regex, action, .. } = &table.patterns[index];
         let mut out: Option<Vec<u8>> = None;
         let (mut at, mut copied) = (0, 0);
         while at <= line.len()
             && let Some(found) = regex.captures_at(line, at)
         {
             let whole = found.get(0).map_or(at..at, |m| m.range());
-            let (value, replacement) = self.judge(place, action, &found, line);
+            let (value, replacement) = self.judge(place, *action, &found, line);
             let Some(replacement) = replacement else {
                 // The next match may begin inside of this one's value. Not of a long one: that would be looked
                 // through again and again.
