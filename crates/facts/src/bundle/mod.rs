@@ -70,3 +70,5 @@ impl Bundle {
 mod hostile;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod whole;

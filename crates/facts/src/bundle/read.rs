@@ -17,7 +17,7 @@ use super::limits::{
 use super::manifest::{Bad, Manifest};
 use super::names::{is_component, is_plain};
 use super::{Bundle, BundleError, BundleLog};
-use crate::host::{Answer, FILE_LIMIT, Question, Tape};
+use crate::host::{Answer, FILE_LIMIT, Question, Refusal};
 
 const AGAIN: &str = "make it again with `vramwarden bundle FILE.tgz`";
 const COPY: &str = "copy it again, or make it again with `vramwarden bundle FILE.tgz`";
@@ -54,7 +54,11 @@ impl Bundle {
                     return Err(bad("data follows the end of the archive", AGAIN));
                 }
             }
-            reading.finish()
+            if reading.begun {
+                Ok(reading.bundle)
+            } else {
+                Err(bad("holds no manifest.json, so it is no bundle", AGAIN))
+            }
         });
         outcome.map_err(|trouble| match state.failed.take() {
             Some(error) => BundleError::reading(Path::new(place), &error),
@@ -143,7 +147,7 @@ impl<R: Read> Read for Stream<'_, R> {
 #[derive(Default)]
 struct Reading {
     bundle: Bundle,
-    manifest: Option<Manifest>,
+    begun: bool,
     root: u64,
     logs: u64,
     seen: HashSet<String>,
@@ -245,10 +249,9 @@ impl Reading {
             if size > MANIFEST_BYTES {
                 return Err(over(MANIFEST_BYTES));
             }
-            self.manifest = Some(manifest(&contents(entry, size, state)?)?);
-            return Ok(());
+            return self.begin(manifest(contents(entry, size, state)?)?);
         }
-        if self.manifest.is_none() {
+        if !self.begun {
             return Err(bad("does not begin with manifest.json, so it is no bundle", AGAIN));
         }
         if let Some(path) = name.strip_prefix("root/") {
@@ -260,8 +263,7 @@ impl Reading {
                 return Err(bad(format!("root/ is over the limit of {} MiB", ROOT_BYTES >> 20), AGAIN));
             }
             let bytes = contents(entry, size, state)?;
-            let key = (format!("/{path}"), Question::Read);
-            self.bundle.tape.answers.insert(key, Ok(Answer::Bytes(bytes)));
+            self.answer(format!("/{path}"), Question::Read, Ok(Answer::Bytes(bytes)))?;
         } else if let Some(log) = name.strip_prefix("logs/").filter(|log| is_component(log)) {
             self.logs = self.logs.saturating_add(size);
             if self.logs > LOG_BYTES {
@@ -282,29 +284,39 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self) -> Result<Bundle, Trouble> {
-        let Self { mut bundle, manifest, .. } = self;
-        let manifest = manifest.ok_or_else(|| bad("holds no manifest.json, so it is no bundle", AGAIN))?;
-        let Tape { answers } = &mut bundle.tape;
+    /// What the manifest says, at once: its own form takes more memory than the tape.
+    fn begin(&mut self, manifest: Manifest) -> Result<(), Trouble> {
         for record in manifest.answers {
             let shown = printable(&record.path);
             let Some((path, question, answer)) = record.into_answer() else {
                 return Err(bad(format!("manifest.json: the record of {shown:?} is malformed"), AGAIN));
             };
-            if answers.insert((path, question), answer).is_some() {
-                return Err(bad(format!("manifest.json: {shown:?} is answered twice"), AGAIN));
-            }
+            self.answer(path, question, answer)?;
         }
-        bundle.program = manifest.program;
-        bundle.created = manifest.created;
-        bundle.redactions = manifest.redacted;
-        bundle.notes = manifest.notes;
-        Ok(bundle)
+        self.bundle.program = manifest.program;
+        self.bundle.created = manifest.created;
+        self.bundle.redactions = manifest.redacted;
+        self.bundle.notes = manifest.notes;
+        self.begun = true;
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        path: String,
+        question: Question,
+        answer: Result<Answer, Refusal>,
+    ) -> Result<(), Trouble> {
+        let shown = printable(&path);
+        match self.bundle.tape.answers.insert((path, question), answer) {
+            None => Ok(()),
+            Some(_) => Err(bad(format!("{shown:?} is answered twice"), AGAIN)),
+        }
     }
 }
 
-fn manifest(json: &[u8]) -> Result<Manifest, Trouble> {
-    Manifest::parse(json).map_err(|why| match why {
+fn manifest(json: Vec<u8>) -> Result<Manifest, Trouble> {
+    Manifest::parse(&json).map_err(|why| match why {
         Bad::Shape(what) => bad(format!("manifest.json: {}", printable(&what)), AGAIN),
         Bad::Large => bad(format!("manifest.json holds more than {RECORDS} records"), AGAIN),
         Bad::Schema(schema) if schema.starts_with("vramwarden.bundle/") => bad(

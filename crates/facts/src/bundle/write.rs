@@ -237,3 +237,25 @@ impl Staged {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_kind_of_unfinished_file_is_published_or_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("b");
+        let names = || fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect::<Vec<_>>();
+        for staged in [Staged::new, Staged::named] {
+            drop(staged(dir.path()).unwrap());
+            assert!(names().is_empty());
+            staged(dir.path()).unwrap().publish(dir.path(), &path, false).unwrap();
+            let taken = staged(dir.path()).unwrap().publish(dir.path(), &path, false).unwrap_err();
+            assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+            staged(dir.path()).unwrap().publish(dir.path(), &path, true).unwrap();
+            assert_eq!(names(), ["b"]);
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}

@@ -15,6 +15,7 @@ mod shapes;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +77,7 @@ pub struct Redaction {
 /// Replaces what must not leave the machine, and keeps count.
 pub struct Redactor {
     identity: Identity,
-    table: Table,
+    table: Arc<Table>,
     placeholders: HashMap<(Kind, String), String>,
     numbered: HashMap<Kind, usize>,
     ids: HashMap<String, usize>,
@@ -88,7 +89,7 @@ impl Redactor {
     #[must_use]
     pub fn new(identity: Identity) -> Self {
         let mut redactor = Self {
-            table: Table::new(&identity),
+            table: Arc::new(Table::new(&identity)),
             placeholders: HashMap::new(),
             numbered: HashMap::new(),
             ids: HashMap::new(),
@@ -98,7 +99,8 @@ impl Redactor {
         // The order of the accounts, not of the texts: the same host gives the same numbers.
         for user in redactor.identity.users.clone() {
             let placeholder = redactor.placeholder(Kind::User, &user.name);
-            for also in user.also {
+            let home = user.home.as_deref().and_then(|home| home.rsplit('/').next()).map(str::to_owned);
+            for also in user.also.into_iter().chain(home) {
                 redactor.placeholders.entry((Kind::User, also.to_lowercase())).or_insert(placeholder.clone());
             }
         }
@@ -118,24 +120,20 @@ impl Redactor {
     /// Redacts the strings of a JSON document; its keys and numbers stay. What is no JSON is redacted as text.
     pub fn json(&mut self, place: &str, json: &str) -> String {
         let Ok(mut value) = serde_json::from_str(json) else { return self.text(place, json) };
-        self.json_value(place, &mut value);
+        self.json_value(place, &mut value, false);
         serde_json::to_string_pretty(&value).unwrap_or_default()
     }
 
-    fn json_value(&mut self, place: &str, value: &mut serde_json::Value) {
+    /// `secret`: the key above says that what is here is one.
+    fn json_value(&mut self, place: &str, value: &mut serde_json::Value, secret: bool) {
         use serde_json::Value;
         match value {
+            Value::String(text) if secret => *text = self.secret(place, text),
             Value::String(text) => *text = self.text(place, text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.json_value(place, item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json_value(place, item, secret)),
             Value::Object(fields) => {
-                let taken = std::mem::take(fields);
-                for (key, mut value) in taken {
-                    match &mut value {
-                        Value::String(text) if shapes::is_secret_name(&key) => {
-                            *text = self.secret(place, text);
-                        }
-                        value => self.json_value(place, value),
-                    }
+                for (key, mut value) in std::mem::take(fields) {
+                    self.json_value(place, &mut value, shapes::is_secret_name(&key));
                     fields.insert(self.text(place, &key), value);
                 }
             }
@@ -157,14 +155,18 @@ impl Redactor {
     /// What a user should know about the limits of this redaction. Names nobody.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         let everyday = self.identity.names().filter(|name| names::is_everyday(name)).count();
-        if everyday == 0 {
-            return Vec::new();
+        if everyday > 0 {
+            notes.push(format!(
+                "{everyday} host or user names are everyday words or very short; they were replaced in paths, \
+                 addresses and user fields only"
+            ));
         }
-        vec![format!(
-            "{everyday} host or user names are everyday words or very short; they were replaced in paths, addresses \
-             and user fields only"
-        )]
+        if self.table.failed > 0 {
+            notes.push("the host has too many names; some were not looked for".to_owned());
+        }
+        notes
     }
 
     fn count(&mut self, place: &str, kind: Kind, n: u64) {

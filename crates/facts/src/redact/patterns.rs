@@ -27,8 +27,12 @@ pub(super) struct Pattern {
 
 /// All shapes, and one automaton that tells which of them a line may hold.
 pub(super) struct Table {
-    pub set: RegexSet,
+    set: Option<RegexSet>,
     pub patterns: Vec<Pattern>,
+    /// A name, and the bracket of a list.
+    pub list: Option<Regex>,
+    /// Patterns that could not be compiled. None of the fixed ones; a host's names might be too many.
+    pub failed: usize,
 }
 
 fn always(_: &Around) -> bool {
@@ -128,57 +132,71 @@ fn shapes_of(identity: &Identity) -> Vec<(String, Action)> {
     ));
     let hosts = || identity.hosts.iter().map(String::as_str);
     let users = || identity.names().filter(|name| !identity.hosts.iter().any(|host| host == name));
-    for (kind, everyday, names) in [
-        (Kind::Host, false, alternation(hosts().filter(|name| !is_everyday(name)))),
-        (Kind::User, false, alternation(users().filter(|name| !is_everyday(name)))),
-        (Kind::Host, true, alternation(hosts().filter(|name| is_everyday(name)))),
-        (Kind::User, true, alternation(users().filter(|name| is_everyday(name)))),
-    ] {
-        let Some(names) = names else { continue };
-        let shape = match (kind, everyday) {
-            (_, false) => names,
-            (Kind::Host, true) => {
-                format!(r#"(?:@|\b(?i:host(?:name)?)\\?["']?\s*[=:]\s*\\?["']?)(?P<v>{names})"#)
-            }
-            (_, true) => format!(
-                r#"\b(?i:user(?:name)?|logname|login|sudo_user|owner|for user)\\?["']?(?:\s*[=:]\s*|\s+)\\?["']?(?P<v>{names})"#
-            ),
+    for (kind, everyday) in [(Kind::Host, false), (Kind::User, false), (Kind::Host, true), (Kind::User, true)]
+    {
+        let names = match kind {
+            Kind::Host => alternations(hosts().filter(|name| is_everyday(name) == everyday)),
+            _ => alternations(users().filter(|name| is_everyday(name) == everyday)),
         };
-        all.push((shape, Replace(kind, shapes::is_word)));
-        if everyday && kind == Kind::User {
-            let names = alternation(users().filter(|name| is_everyday(name))).unwrap_or_default();
-            all.push((format!("(?P<v>{names})@"), Replace(kind, shapes::is_word)));
+        let word = |shape| (shape, Replace(kind, shapes::is_word));
+        for names in names {
+            match (kind, everyday) {
+                (_, false) => all.push(word(names)),
+                (Kind::Host, true) => all.push(word(format!(
+                    r#"(?:@|\b(?i:host(?:name)?)\\?["']?\s*[=:]\s*\\?["']?)(?P<v>{names})"#
+                ))),
+                (_, true) => {
+                    all.push(word(format!(
+                        r#"\b(?i:user(?:name)?|logname|login|sudo_user|owner|for user)\\?["']?(?:\s*[=:]\s*|\s+)\\?["']?(?P<v>{names})"#
+                    )));
+                    all.push(word(format!("(?P<v>{names})@")));
+                }
+            }
         }
     }
     all
 }
 
-/// Any of the names, the longest first, whatever their case.
-fn alternation<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+/// Any of the names, the longest first, whatever their case. In parts, for there may be thousands of accounts.
+fn alternations<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let names: Vec<String> = names.into_iter().map(regex::escape).collect();
-    (!names.is_empty()).then(|| format!("(?i:{})", names.join("|")))
+    names.chunks(500).map(|names| format!("(?i:{})", names.join("|"))).collect()
 }
 
 impl Table {
     pub(super) fn new(identity: &Identity) -> Self {
-        let shapes = shapes_of(identity);
-        // A name that is no pattern after all (too many accounts, say) must not take the others with it.
-        let patterns: Vec<(String, Pattern)> = shapes
-            .into_iter()
-            .filter_map(|(shape, action)| {
-                let regex = RegexBuilder::new(&shape).unicode(false).size_limit(64 << 20).build().ok()?;
-                let like_version = matches!(action, Action::Replace(Kind::Address, _));
-                Some((shape, Pattern { regex, action, like_version }))
-            })
-            .collect();
-        let set = RegexSetBuilder::new(patterns.iter().map(|(shape, _)| shape))
+        let build = |shape: &str| RegexBuilder::new(shape).unicode(false).size_limit(64 << 20).build();
+        let mut failed = 0;
+        let mut sources = Vec::new();
+        let mut patterns = Vec::new();
+        for (shape, action) in shapes_of(identity) {
+            match build(&shape) {
+                Ok(regex) => {
+                    let like_version = matches!(action, Action::Replace(Kind::Address, _));
+                    patterns.push(Pattern { regex, action, like_version });
+                    sources.push(shape);
+                }
+                Err(_) => failed += 1,
+            }
+        }
+        let set = RegexSetBuilder::new(sources)
             .unicode(false)
             .size_limit(256 << 20)
             .dfa_size_limit(16 << 20)
             .build()
-            .unwrap_or_else(|_| RegexSet::empty());
-        Self { set, patterns: patterns.into_iter().map(|(_, pattern)| pattern).collect() }
+            .ok();
+        let list = build(&format!(r#"(?i)(?P<n>[a-z0-9_.-]*(?:{SECRET})[a-z0-9_.-]*)\\?["']?\s*[:=]\s*\["#));
+        failed += usize::from(list.is_err());
+        Self { set, patterns, list: list.ok(), failed }
+    }
+
+    /// Which patterns may match in a line. Without the automaton: any.
+    pub(super) fn candidates(&self, line: &[u8]) -> Vec<usize> {
+        match &self.set {
+            Some(set) => set.matches(line).into_iter().collect(),
+            None => (0..self.patterns.len()).collect(),
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Finding and replacing, line by line, until a line has nothing left to replace.
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use regex::bytes::Captures;
 
-use super::patterns::Action;
+use super::patterns::{Action, Pattern};
 use super::{Kind, Redactor, shapes};
 
 /// A value in its line.
@@ -34,6 +36,10 @@ impl Around<'_> {
 
 /// How often a line is gone through. Each round takes away what the last one laid bare; two are the rule.
 const ROUNDS: usize = 16;
+/// A value longer than this holds no other one.
+const LONG: usize = 200;
+/// Over how many lines a list of secrets may run.
+const LIST_LINES: usize = 50;
 /// How much of a private key without an end is taken to be one.
 const KEY_BYTES: usize = 16 << 10;
 
@@ -46,17 +52,56 @@ impl Redactor {
     pub(super) fn scan_with(&mut self, place: &str, bytes: &[u8], versions: bool) -> Vec<u8> {
         let bytes = self.private_keys(place, bytes);
         let mut out = Vec::with_capacity(bytes.len());
+        let mut list = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line(place, line, versions, &mut out);
+            let line = self.secret_lists(place, line, &mut list);
+            self.line(place, &line, versions, &mut out);
         }
         out
+    }
+
+    /// Lists of secrets, `api_keys = ["a", "b"]`, over one line or the `left` next ones.
+    fn secret_lists<'a>(&mut self, place: &str, line: &'a [u8], left: &mut usize) -> Cow<'a, [u8]> {
+        let mut strings = Vec::new();
+        let mut at = 0;
+        if *left > 0 {
+            let (found, on) = shapes::list_after(line, 0);
+            *left = if on { *left - 1 } else { 0 };
+            at = found.last().map_or(0, |last| last.end);
+            strings.extend(found);
+        }
+        while let Some(regex) = &self.table.list
+            && let Some(found) = regex.captures_at(line, at)
+            && let (Some(name), Some(whole)) = (found.name("n"), found.get(0))
+        {
+            at = whole.end();
+            if shapes::is_secret_name(&String::from_utf8_lossy(name.as_bytes())) {
+                let (found, on) = shapes::list_after(line, at);
+                *left = if on { LIST_LINES } else { 0 };
+                at = found.last().map_or(at, |last| last.end);
+                strings.extend(found);
+            }
+        }
+        if strings.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let mut out = Vec::new();
+        let mut copied = 0;
+        for string in strings {
+            out.extend_from_slice(&line[copied..string.start]);
+            let text = String::from_utf8_lossy(&line[string.clone()]).into_owned();
+            out.extend_from_slice(self.secret(place, &text).as_bytes());
+            copied = string.end;
+        }
+        out.extend_from_slice(&line[copied..]);
+        Cow::Owned(out)
     }
 
     fn line(&mut self, place: &str, line: &[u8], versions: bool, out: &mut Vec<u8>) {
         let mut current: Option<Vec<u8>> = None;
         for _ in 0..ROUNDS {
             let before = current.as_deref().unwrap_or(line);
-            let candidates: Vec<usize> = self.table.set.matches(before).into_iter().collect();
+            let candidates = self.table.candidates(before);
             let mut changed = false;
             for index in candidates {
                 if versions && self.table.patterns[index].like_version {
@@ -77,18 +122,21 @@ impl Redactor {
 
     /// The line after one pattern; `None` when it changed nothing.
     fn apply(&mut self, place: &str, index: usize, line: &[u8]) -> Option<Vec<u8>> {
-        let regex = self.table.patterns[index].regex.clone();
-        let action = self.table.patterns[index].action;
+        // The table, not the pattern: a cloned regex begins without what it has learnt.
+        let table = Arc::clone(&self.table);
+        let Pattern { regex, action, .. } = &table.patterns[index];
         let mut out: Option<Vec<u8>> = None;
         let (mut at, mut copied) = (0, 0);
         while at <= line.len()
             && let Some(found) = regex.captures_at(line, at)
         {
             let whole = found.get(0).map_or(at..at, |m| m.range());
-            let (value, replacement) = self.judge(place, action, &found, line);
+            let (value, replacement) = self.judge(place, *action, &found, line);
             let Some(replacement) = replacement else {
-                // The next match may begin inside of this one's value.
-                at = if value.start > at { value.start } else { whole.end.max(at + 1) };
+                // The next match may begin inside of this one's value. Not of a long one: that would be looked
+                // through again and again.
+                let inside = value.start > at && value.len() <= LONG;
+                at = if inside { value.start } else { whole.end.max(at + 1) };
                 continue;
             };
             let out = out.get_or_insert_default();

@@ -15,9 +15,10 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 
 /// Whether a value says nothing that a secret would: empty, a truth value, a reference to a variable.
 pub(super) fn says_nothing(value: &str) -> bool {
-    let word = value.split([',', ';', ')', ']', '}']).next().unwrap_or_default().trim();
+    let word = value.trim().trim_end_matches([',', ';', ')', ']', '}']);
+    let variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_{}".contains(c);
     word.is_empty()
-        || word.starts_with('$')
+        || word.strip_prefix('$').is_some_and(|name| name.chars().all(variable))
         || word.bytes().all(|b| b == b'*')
         || [
             "true", "false", "none", "null", "nil", "yes", "no", "on", "off", "auto", "unset", "basic",
@@ -137,8 +138,11 @@ pub(super) fn assigns(name: &str, separator: &[u8]) -> bool {
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     let value = value.trim();
     let piece = words(name).iter().any(|word| word == "token")
-        && (value.starts_with('<') || value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()));
-    says_nothing(value) || is_placeholder(value) || piece || value.starts_with("--")
+        && (value.starts_with('<') && value.ends_with('>')
+            || value.len() < 8 && value.bytes().all(|b| b.is_ascii_digit()));
+    let flag = value.starts_with("--") && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let opening = value.bytes().all(|b| b"([{".contains(&b));
+    says_nothing(value) || is_placeholder(value) || piece || flag || opening
 }
 
 /// Where the value after a separator stands: quoted, or up to a blank. A comma or bracket ends it only where something
@@ -186,6 +190,27 @@ pub(super) fn value_after(line: &[u8], at: usize) -> Range<usize> {
     start..start + end
 }
 
+/// The strings of a list, `["a", 'b']`, that begins at `at` or went on over a line's end; and whether it goes on still.
+pub(super) fn list_after(line: &[u8], at: usize) -> (Vec<Range<usize>>, bool) {
+    let mut strings = Vec::new();
+    let mut open: Option<(u8, usize)> = None;
+    for (index, byte) in line.iter().enumerate().skip(at) {
+        match (open, byte) {
+            (None, b'"' | b'\'') => open = Some((*byte, index + 1)),
+            (None, b']') => return (strings, false),
+            (Some((quote, from)), byte) if *byte == quote => {
+                strings.push(from..index);
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some((_, from)) = open {
+        strings.push(from..line.len());
+    }
+    (strings, true)
+}
+
 fn alnum(byte: Option<&u8>) -> bool {
     byte.is_some_and(u8::is_ascii_alphanumeric)
 }
@@ -220,7 +245,7 @@ pub(super) fn is_blob(around: &Around) -> bool {
     if text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return text.bytes().any(|b| b.is_ascii_alphabetic()) && !alnum(around.after().first());
     }
-    text.split(['/', '-', '_']).any(|part| {
+    text.split(['/', '-', '_', '=']).any(|part| {
         part.len() >= 24
             && part.bytes().any(|b| b.is_ascii_digit())
             && part.bytes().any(|b| b.is_ascii_lowercase())
