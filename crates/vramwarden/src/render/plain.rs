@@ -85,9 +85,12 @@ impl Page {
     /// The whole answer.
     pub fn document(&self, gathered: &Gathered, diagnosis: &Diagnosis) -> String {
         let mut out = String::new();
-        self.line(&mut out, &self.bold(&verdict(gathered, diagnosis)));
+        let mut head = String::new();
+        self.wrapped(&mut head, "", "", &verdict(gathered, diagnosis));
+        head.lines().for_each(|line| self.line(&mut out, &self.bold(line)));
         if let Some(why) = &gathered.left_out {
-            self.line(&mut out, &format!("This host was left out: {why} (--with-host keeps it)."));
+            let line = format!("This host was left out: {why} (--with-host keeps it).");
+            self.wrapped(&mut out, "", "", &line);
         }
         if !diagnosis.findings.is_empty() {
             out.push('\n');
