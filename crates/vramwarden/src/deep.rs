@@ -44,7 +44,12 @@ pub fn run() -> (Vec<Scan>, Vec<String>) {
 /// Runs one tool. `None` where it is not installed.
 fn one(name: &str, tool: &[&str]) -> Result<Option<Scan>, String> {
     let mut command = Command::new(tool[0]);
-    command.args(&tool[1..]).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(&tool[1..])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     // A group of its own, so that what the tool starts ends with it.
     command.process_group(0);
     let mut child = match command.spawn() {
@@ -68,9 +73,10 @@ fn one(name: &str, tool: &[&str]) -> Result<Option<Scan>, String> {
             Ok(Some(scanner.finish()))
         }
         Ok(Err(error)) => Err(format!("{name}: {error}; left out")),
-        Err(RecvTimeoutError::Timeout) => {
-            Err(format!("{name}: no answer within {} s, ended; a tool that hangs is itself a sign of a hanging driver", TIME_LIMIT.as_secs()))
-        }
+        Err(RecvTimeoutError::Timeout) => Err(format!(
+            "{name}: no answer within {} s, ended; a tool that hangs is itself a sign of a hanging driver",
+            TIME_LIMIT.as_secs()
+        )),
         Err(RecvTimeoutError::Disconnected) => Err(format!("{name}: its output could not be read; left out")),
     }
 }

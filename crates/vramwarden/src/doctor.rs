@@ -14,7 +14,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(id) = &args.explain {
         return explain(id);
     }
-    let gathered = gather(&args.source, &args.log)?;
+    let gathered = gather(&args.source, &args.log, args.deep)?;
     for warning in &gathered.warnings {
         output::note(warning);
     }
@@ -31,10 +31,10 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
             page.document(&gathered, &diagnosis)
         }
     };
-    if args.format == Format::Json {
-        if let Some(why) = &gathered.left_out {
-            output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
-        }
+    if args.format == Format::Json
+        && let Some(why) = &gathered.left_out
+    {
+        output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
     }
     output::print(&text)?;
     let bad = diagnosis.findings.iter().any(|finding| finding.severity == Severity::Error);

@@ -10,7 +10,7 @@ use facts::{Facts, Gpu, sheet};
 use logs::Scan;
 
 use crate::cli::SourceArgs;
-use crate::{Failure, kmsg};
+use crate::{Failure, deep, kmsg};
 
 /// The largest facts sheet read.
 const SHEET_LIMIT: u64 = 16 << 20;
@@ -125,11 +125,11 @@ fn source(args: &SourceArgs) -> Result<Source, Failure> {
     Tree::live().map(Source::Live).map_err(|error| Failure::Environment(error.to_string()))
 }
 
-/// Gathers facts and logs.
+/// Gathers facts and logs; `deep` also runs the tools that are found here.
 ///
 /// # Errors
 /// A source that cannot be read, or is not what it should be.
-pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>]) -> Result<Gathered, Failure> {
+pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>], deep: bool) -> Result<Gathered, Failure> {
     if args.no_host && args.facts.is_none() && args.bundle.is_none() && logs.is_empty() {
         let what = "--no-host: nothing else is given to look at; give a log (--log), a sheet or a bundle";
         return Err(Failure::Input(what.to_owned()));
@@ -166,10 +166,23 @@ pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>]) -> Result<Gathered, 
         Source::Bundle(bundle) => join(&mut gathered, &bundle.tape, given),
         Source::Live(tree) => {
             live(&mut gathered, facts::host::read(tree), kmsg::read, given, args.with_host);
+            if deep && gathered.left_out.is_none() {
+                run_tools(&mut gathered);
+            }
         }
     }
     gathered.facts.complete();
     Ok(gathered)
+}
+
+/// What this machine's own tools state.
+fn run_tools(gathered: &mut Gathered) {
+    let (scans, notes) = deep::run();
+    for scan in scans {
+        gathered.facts.merge(facts::stated(&scan));
+        gathered.scans.push(scan);
+    }
+    gathered.warnings.extend(notes);
 }
 
 fn join(gathered: &mut Gathered, host: &dyn Host, given: Facts) {

@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod cli;
+mod deep;
 pub mod doctor;
 mod exit;
 mod gather;

@@ -26,8 +26,12 @@ fn page_table_reserve(total: Bytes) -> Bytes {
 
 /// Fills in used, free, holders and what nobody accounts for.
 pub(super) fn fill(facts: &Facts, gpu: &Gpu, mut pool: Pool) -> Pool {
-    let (used, free) =
-        if pool.in_ram { (gpu.gtt_used.get(), None) } else { (gpu.vram_used.get(), gpu.vram_free.get()) };
+    let (used, free) = match (pool.api, pool.in_ram) {
+        // Vulkan's heaps on an APU span carveout and GTT.
+        (Api::Vulkan, true) => (gpu.vram_used.get().zip(gpu.gtt_used.get()).map(|(v, g)| v + g), None),
+        (_, true) => (gpu.gtt_used.get(), None),
+        (_, false) => (gpu.vram_used.get(), gpu.vram_free.get()),
+    };
     let hip_free = (pool.api == Api::Hip).then(|| gpu.hip_free.get()).flatten();
     // A free figure above the total is a known fault of the runtime, not a measurement.
     let hip_free = hip_free.filter(|free| pool.total.is_some_and(|total| *free <= total));
@@ -44,7 +48,9 @@ pub(super) fn fill(facts: &Facts, gpu: &Gpu, mut pool: Pool) -> Pool {
         (None, None) => None,
     });
     if pool.in_ram {
-        let available = facts.memory.available.get();
+        let carveout = gpu.vram_total.get().zip(gpu.vram_used.get()).map(|(total, used)| total - used);
+        let beside = carveout.filter(|_| pool.api == Api::Vulkan).unwrap_or_default();
+        let available = facts.memory.available.get().map(|available| available + beside);
         pool.free = pool.free.zip(available).map(|(free, available)| free.min(available)).or(pool.free);
     }
     let complete = facts.processes.is_known()
@@ -67,7 +73,13 @@ fn holders(facts: &Facts, gpu: &Gpu, pool: &Pool) -> Vec<Holder> {
         .filter(here)
         .map(|process| {
             // fdinfo and KFD see the same buffers of a process: the larger figure, never the sum.
-            let by_drm = if pool.in_ram { process.gtt } else { process.vram };
+            let by_drm = match (pool.api, pool.in_ram) {
+                (Api::Vulkan, true) if process.vram.is_some() || process.gtt.is_some() => {
+                    Some(process.vram.unwrap_or_default() + process.gtt.unwrap_or_default())
+                }
+                (_, true) => process.gtt,
+                (_, false) => process.vram,
+            };
             let by_kfd = process.kfd.filter(|_| pool.api == Api::Hip || by_drm.is_none());
             let bytes = by_drm.max(by_kfd);
             Holder { pid: process.pid, name: process.name.clone(), bytes, alive: process.alive }
