@@ -52,6 +52,12 @@ fn capital(text: &str) -> String {
     }
 }
 
+/// The first sentence or clause: up to a mark that a space follows, since names such as `ttm.pages_limit` hold marks too.
+fn clause(text: &str) -> &str {
+    let end = text.match_indices(['.', ';', ':']).find(|(at, _)| text[at + 1..].starts_with([' ', '\n']));
+    end.map_or(text, |(at, _)| &text[..=at])
+}
+
 /// Severity as a word.
 pub fn severity(finding: &Finding) -> &'static str {
     match finding.severity {
@@ -170,9 +176,7 @@ impl Page {
         for finding in findings {
             let layer = serde_json::to_value(finding.layer).ok();
             let layer = layer.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned();
-            let fix = finding.fixes.first().map_or("see below", |fix| {
-                fix.text.split_inclusive(['.', ';', ':']).next().unwrap_or(&fix.text)
-            });
+            let fix = finding.fixes.first().map_or("see below", |fix| clause(&fix.text));
             let sure = format!("{}, {}", severity(finding), confidence(finding));
             table.add_row([layer, finding.id.to_owned(), sure, fix.trim_end_matches([';', ':']).to_owned()]);
         }
@@ -312,4 +316,16 @@ impl Page {
 fn place(source: &str) -> (&str, usize) {
     let plain = source.split(" (").next().unwrap_or(source);
     plain.rsplit_once(':').and_then(|(log, line)| Some((log, line.parse().ok()?))).unwrap_or((plain, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clause;
+
+    #[test]
+    fn a_clause_ends_at_a_mark_before_a_space_and_not_inside_a_name() {
+        assert_eq!(clause("Take amdgpu.gttsize off; then reboot."), "Take amdgpu.gttsize off;");
+        assert_eq!(clause("Set 0000:c5:00.0. Then wait"), "Set 0000:c5:00.0.");
+        assert_eq!(clause("Wait."), "Wait.");
+    }
 }
