@@ -18,7 +18,8 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     for warning in &gathered.warnings {
         output::note(warning);
     }
-    let diagnosis = diagnose(&gathered.facts, &gathered.scans);
+    let mut diagnosis = diagnose(&gathered.facts, &gathered.scans);
+    render::harmless::diagnosis(&mut diagnosis);
     let text = match args.format {
         Format::Json => render::json::document(&diagnosis),
         Format::Markdown => render::markdown::document(&gathered, &diagnosis),
@@ -31,10 +32,10 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
             page.document(&gathered, &diagnosis)
         }
     };
-    if args.format == Format::Json {
-        if let Some(why) = &gathered.left_out {
-            output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
-        }
+    if args.format == Format::Json
+        && let Some(why) = &gathered.left_out
+    {
+        output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
     }
     output::print(&text)?;
     let bad = diagnosis.findings.iter().any(|finding| finding.severity == Severity::Error);
