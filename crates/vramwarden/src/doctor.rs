@@ -18,7 +18,8 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     for warning in &gathered.warnings {
         output::note(warning);
     }
-    let diagnosis = diagnose(&gathered.facts, &gathered.scans);
+    let mut diagnosis = diagnose(&gathered.facts, &gathered.scans);
+    render::harmless::diagnosis(&mut diagnosis);
     let text = match args.format {
         Format::Json => render::json::document(&diagnosis),
         Format::Markdown => render::markdown::document(&gathered, &diagnosis),

@@ -79,7 +79,7 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
     if !diagnosis.ask_for.is_empty() {
         out.push_str("\n### What would decide\n\n");
         for ask in &diagnosis.ask_for {
-            let _ = writeln!(out, "- {}: {}", cell(&ask.what), cell(&ask.why));
+            let _ = writeln!(out, "- {} ({})", cell(&ask.what), cell(&ask.why));
         }
     }
     out

@@ -1,5 +1,6 @@
 //! Writing an answer: plain for people, JSON by the contract, Markdown for an issue. Renderers decide nothing.
 
+pub mod harmless;
 pub mod json;
 pub mod markdown;
 pub mod plain;

@@ -7,6 +7,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use facts::pool::{Api, Pool};
 use findings::{Confidence, Diagnosis, Evidence, Finding, Fix, Severity};
 
+use super::harmless;
 use crate::gather::Gathered;
 
 /// How the page looks.
@@ -89,7 +90,7 @@ impl Page {
         self.wrapped(&mut head, "", "", &verdict(gathered, diagnosis));
         head.lines().for_each(|line| self.line(&mut out, &self.bold(line)));
         if let Some(why) = &gathered.left_out {
-            let line = format!("This host was left out: {why} (--with-host keeps it).");
+            let line = format!("This host was left out: {} (--with-host keeps it).", harmless::text(why));
             self.wrapped(&mut out, "", "", &line);
         }
         if !diagnosis.findings.is_empty() {
@@ -108,7 +109,8 @@ impl Page {
             out.push('\n');
             self.line(&mut out, &self.bold("What would decide, cheapest first"));
             for ask in &diagnosis.ask_for {
-                self.wrapped(&mut out, "  - ", "    ", &format!("{}: {}", ask.what, ask.why));
+                self.wrapped(&mut out, "  - ", "    ", &ask.what);
+                self.wrapped(&mut out, "    ", "    ", &format!("({})", ask.why));
             }
         }
         self.unread(&mut out, &gathered.facts);

@@ -2,7 +2,7 @@
 
 use facts::{Facts, Missing};
 
-use super::plain::Page;
+use super::{harmless, plain::Page};
 
 /// Fields that pools are made of. That a file of theirs does not exist is worth a line; of others it is not.
 const SIZES: &[&str] = &[
@@ -63,14 +63,19 @@ impl Page {
             out.push('\n');
             self.line(out, "Not readable for this user; root would add:");
             for hidden in &hidden {
-                self.wrapped(out, "  ", "    ", &format!("{}: {}", hidden.path, hidden.adds));
+                self.wrapped(
+                    out,
+                    "  ",
+                    "    ",
+                    &format!("{}: {}", harmless::text(&hidden.path), hidden.adds),
+                );
             }
         }
         let unknown = unknown(facts);
         if !unknown.is_empty() {
             out.push('\n');
             self.line(out, "Unknown, and why:");
-            unknown.iter().for_each(|line| self.wrapped(out, "  ", "    ", line));
+            unknown.iter().for_each(|line| self.wrapped(out, "  ", "    ", &harmless::text(line)));
         }
     }
 }

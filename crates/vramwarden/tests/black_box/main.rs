@@ -1,0 +1,10 @@
+//! The program from outside: what it prints, and how it ends.
+
+mod bad_input;
+mod bundles;
+mod common;
+mod derivation;
+mod goldens;
+mod hostile_text;
+mod recorded;
+mod sleeping;
