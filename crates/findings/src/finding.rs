@@ -107,6 +107,34 @@ impl Evidence {
     }
 }
 
+/// A change of a file that `doctor --apply` can make. Paths are as on the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A file of our own, whole.
+    File {
+        /// Its path.
+        path: String,
+        /// What it shall hold.
+        content: String,
+    },
+    /// A kernel parameter in a file of the boot loader: /etc/default/grub, /etc/kernel/cmdline, an entry.
+    Word {
+        /// The file's path.
+        path: String,
+        /// The parameter, `ttm.pages_limit`.
+        name: String,
+        /// Its value; `None` takes the parameter away.
+        value: Option<String>,
+    },
+    /// A value written to a file of sysfs.
+    Sysfs {
+        /// The file's path.
+        path: String,
+        /// What is written.
+        value: String,
+    },
+}
+
 /// A step that mends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fix {
@@ -126,12 +154,15 @@ pub struct Fix {
     /// What to type to see that it took effect, and what that shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// What `doctor --apply` does of it; the rest of `command` is left to the user.
+    #[serde(skip)]
+    pub change: Option<Change>,
 }
 
 impl Fix {
     /// A step in words.
     pub fn new(kind: FixKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into(), command: None, risk: None, undo: None, check: None }
+        Self { kind, text: text.into(), command: None, risk: None, undo: None, check: None, change: None }
     }
 
     /// With what to type.
@@ -149,6 +180,12 @@ impl Fix {
     /// With how to take it back.
     pub fn undo(mut self, undo: impl Into<String>) -> Self {
         self.undo = Some(undo.into());
+        self
+    }
+
+    /// With what `doctor --apply` can do of it.
+    pub fn change(mut self, change: Change) -> Self {
+        self.change = Some(change);
         self
     }
 

@@ -13,7 +13,7 @@ mod rules;
 
 pub use case::{Case, Fit};
 pub use failure::{Failure, Part};
-pub use finding::{Ask, Confidence, Evidence, Finding, Fix, FixKind, Layer, Severity};
+pub use finding::{Ask, Change, Confidence, Evidence, Finding, Fix, FixKind, Layer, Severity};
 pub use rule::{Report, Rule};
 
 use facts::Facts;
