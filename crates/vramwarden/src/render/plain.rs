@@ -1,6 +1,7 @@
 //! For people at 2 a.m.: the verdict, then a table, then each finding with its reason and its evidence.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -48,10 +49,12 @@ pub fn verdict(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    // An option, a variable or a parameter keeps its spelling.
+    // An option, a variable, a parameter or a process keeps its spelling.
     let word = text.split_ascii_whitespace().next().unwrap_or_default();
     match chars.next() {
-        Some(first) if !word.contains(['.', '_', '-', '=']) => first.to_uppercase().chain(chars).collect(),
+        Some(first) if !(word.contains(['.', '_', '-', '=']) || text[word.len()..].starts_with(" (pid ")) => {
+            first.to_uppercase().chain(chars).collect()
+        }
         _ => text.to_owned(),
     }
 }
@@ -212,7 +215,10 @@ impl Page {
         let (log, line) = place(&evidence.source);
         let gutter = line.to_string().len() + 6;
         let fits = evidence.text.chars().count() + gutter <= self.width;
-        let Some(span) = evidence.span.clone().filter(|span| fits && span.end <= evidence.text.len()) else {
+        // A span of the whole line tells nothing that the line does not.
+        let tells =
+            |span: &Range<usize>| span.end <= evidence.text.len() && *span != (0..evidence.text.len());
+        let Some(span) = evidence.span.clone().filter(|span| fits && tells(span)) else {
             self.wrapped(out, "   | ", "   |   ", &format!("{}   [{}]", evidence.text, evidence.source));
             return;
         };
