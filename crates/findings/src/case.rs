@@ -52,7 +52,6 @@ const SOFT: &[&str] = &[
     "llama-fit-abort",
     "llama-mlock",
     "ollama-vram-not-recovered",
-    "pin-budget",
     "torch-attention-frame",
 ];
 
@@ -101,6 +100,14 @@ impl<'a> Case<'a> {
     /// Where HIP memory of the APU comes from.
     pub fn policy(&self) -> Option<Policy> {
         policy(self.facts, self.device()?).map(|(policy, _)| policy)
+    }
+
+    /// The most that HIP's pool can be: its total, or the larger of the two it could be where the kernel's choice is not
+    /// known.
+    pub fn pool_at_most(&self) -> Option<Bytes> {
+        let pool = self.hip_pool()?;
+        let either = || pool.ceilings.iter().filter(|c| ["vram", "ttm.pages_limit"].contains(&c.name));
+        pool.total.or_else(|| (either().count() == 2).then(|| either().map(|c| c.bytes).max()).flatten())
     }
 
     /// The first line that signature `id` knows.

@@ -10,7 +10,7 @@ use facts::redact::{Identity, Redactor};
 use facts::{host, sheet};
 
 use crate::cli::BundleArgs;
-use crate::gather::open;
+use crate::gather::{open, under};
 use crate::{Exit, Failure, kmsg, output};
 
 /// Captures, redacts, and writes or shows.
@@ -18,8 +18,14 @@ use crate::{Exit, Failure, kmsg, output};
 /// # Errors
 /// A log that cannot be read, a place that cannot be written.
 pub fn run(args: &BundleArgs) -> Result<Exit, Failure> {
+    if !args.force && !args.dry_run && args.file.is_file() {
+        let file = args.file.display();
+        return Err(Failure::Input(format!(
+            "{file}: exists; choose another name, or overwrite it with --force"
+        )));
+    }
     let tree = match &args.root {
-        Some(root) => Tree::under(root).map_err(|error| Failure::Input(error.to_string()))?,
+        Some(root) => under(root)?,
         None => Tree::live().map_err(|error| Failure::Environment(error.to_string()))?,
     };
     let recorder = Recorder::new(&tree);
@@ -51,7 +57,7 @@ pub fn run(args: &BundleArgs) -> Result<Exit, Failure> {
     if args.root.is_none() && !facts.gpus.is_empty() {
         match kmsg::text() {
             Ok(text) => bundle.add_log("kernel.log", text),
-            Err(note) => eprintln!("vramwarden: {note}"),
+            Err(note) => output::note(&note),
         }
     }
     bundle.tape = recorder.into_tape();

@@ -121,3 +121,25 @@ pub struct BundleArgs {
     #[arg(long)]
     pub force: bool,
 }
+
+/// Bad usage in one line: what, and the mend. `None` for help and version, which are no errors.
+pub fn usage(error: &clap::Error) -> Option<String> {
+    use clap::error::ErrorKind;
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        return None;
+    }
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    // After the usage come only the words that --help says better.
+    let said: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line))
+        .collect();
+    let line: String = said.join("; ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(format!("{}; see vramwarden --help", line.replace(":; ", ": ")))
+}

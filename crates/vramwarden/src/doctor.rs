@@ -16,7 +16,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
     let gathered = gather(&args.source, &args.log)?;
     for warning in &gathered.warnings {
-        eprintln!("vramwarden: {warning}");
+        output::note(warning);
     }
     let diagnosis = diagnose(&gathered.facts, &gathered.scans);
     let text = match args.format {
@@ -33,7 +33,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     };
     if args.format == Format::Json {
         if let Some(why) = &gathered.left_out {
-            eprintln!("vramwarden: this host was left out: {why} (--with-host keeps it)");
+            output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
         }
     }
     output::print(&text)?;
@@ -45,9 +45,13 @@ fn explain(id: &str) -> Result<Exit, Failure> {
     match findings::rules().iter().find(|rule| rule.id == id) {
         Some(rule) => output::print(rule.page).map(|()| Exit::Fine),
         None => {
-            let near = findings::rules().iter().map(|rule| rule.id).min_by_key(|known| distance(known, id));
-            let mend = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            Err(Failure::Input(format!("no finding is named {id:?}{mend}")))
+            let known = || findings::rules().iter().map(|rule| rule.id);
+            let near = known().min_by_key(|known| distance(known, id));
+            let mend = match near.filter(|near| 2 * distance(near, id) <= near.len()) {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("the ids are {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            Err(Failure::Input(format!("--explain: no finding is named {id:?}; {mend}")))
         }
     }
 }

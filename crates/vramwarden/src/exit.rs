@@ -46,11 +46,16 @@ impl fmt::Display for Failure {
     /// One line, whatever the text it was made of.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Input(text) | Self::Environment(text)) = self;
-        for part in text.chars().map(|c| if c.is_control() { ' ' } else { c }) {
-            write!(f, "{part}")?;
-        }
-        Ok(())
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        f.write_str(&without_number(&text))
     }
+}
+
+/// The text without Rust's ` (os error N)`, which tells nobody anything.
+fn without_number(text: &str) -> String {
+    let Some((before, after)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(')').map_or_else(|| text.to_owned(), |rest| format!("{before}{rest}"))
 }
 
 impl std::error::Error for Failure {}

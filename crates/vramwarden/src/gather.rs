@@ -6,7 +6,7 @@ use std::path::Path;
 
 use facts::bundle::Bundle;
 use facts::host::{Host, Tree};
-use facts::{Facts, Origin, sheet};
+use facts::{Facts, Gpu, sheet};
 use logs::Scan;
 
 use crate::cli::SourceArgs;
@@ -96,20 +96,28 @@ enum Source {
     Bundle(Box<Bundle>),
 }
 
+/// The host whose files lie under `root`.
+///
+/// # Errors
+/// `root` is no directory, or holds no host.
+pub fn under(root: &Path) -> Result<Tree, Failure> {
+    let tree = Tree::under(root).map_err(|error| Failure::Input(error.to_string()))?;
+    if [tree.list("/proc"), tree.list("/sys")].iter().all(Result::is_err) {
+        let root = root.display();
+        return Err(Failure::Input(format!(
+            "{root}: holds neither proc nor sys; --root takes a directory that stands for /"
+        )));
+    }
+    Ok(tree)
+}
+
 fn source(args: &SourceArgs) -> Result<Source, Failure> {
     if let Some(root) = &args.root {
-        let tree = Tree::under(root).map_err(|error| Failure::Input(error.to_string()))?;
-        if [tree.list("/proc"), tree.list("/sys")].iter().all(Result::is_err) {
-            return Err(Failure::Input(format!(
-                "{}: holds neither proc nor sys; --root takes a directory that stands for /",
-                root.display()
-            )));
-        }
-        return Ok(Source::Root(tree));
+        return Ok(Source::Root(under(root)?));
     }
     if let Some(path) = &args.bundle {
-        let bundle = Bundle::read(path)?;
-        return Ok(Source::Bundle(Box::new(bundle)));
+        let (name, input) = open(path)?;
+        return Ok(Source::Bundle(Box::new(Bundle::decode(input, &name)?)));
     }
     if args.no_host {
         return Ok(Source::None);
@@ -122,6 +130,10 @@ fn source(args: &SourceArgs) -> Result<Source, Failure> {
 /// # Errors
 /// A source that cannot be read, or is not what it should be.
 pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>]) -> Result<Gathered, Failure> {
+    if args.no_host && args.facts.is_none() && args.bundle.is_none() && logs.is_empty() {
+        let what = "--no-host: nothing else is given to look at; give a log (--log), a sheet or a bundle";
+        return Err(Failure::Input(what.to_owned()));
+    }
     let mut gathered = Gathered::default();
     let mut given = Facts::default();
     if let Some(path) = &args.facts {
@@ -152,7 +164,9 @@ pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>]) -> Result<Gathered, 
         Source::None => gathered.facts = given,
         Source::Root(tree) => join(&mut gathered, tree, given),
         Source::Bundle(bundle) => join(&mut gathered, &bundle.tape, given),
-        Source::Live(tree) => live(&mut gathered, tree, given, args.with_host),
+        Source::Live(tree) => {
+            live(&mut gathered, facts::host::read(tree), kmsg::read, given, args.with_host);
+        }
     }
     gathered.facts.complete();
     Ok(gathered)
@@ -163,66 +177,72 @@ fn join(gathered: &mut Gathered, host: &dyn Host, given: Facts) {
     gathered.facts.merge(given);
 }
 
-/// This machine, unless what was given is about another one.
-fn live(gathered: &mut Gathered, tree: &Tree, given: Facts, keep: bool) {
-    let host = facts::host::read(tree);
-    if !keep {
-        if let Some(difference) = another_machine(&host, &given) {
-            gathered.left_out = Some(difference);
-            gathered.facts = given;
-            return;
-        }
+/// This machine, unless what was given is about another one. `kernel_log` is asked only where there is a GPU.
+fn live(
+    gathered: &mut Gathered,
+    host: Facts,
+    kernel_log: impl FnOnce() -> Result<Scan, String>,
+    given: Facts,
+    keep: bool,
+) {
+    if !keep && let Some(difference) = another_machine(&host, &given) {
+        gathered.left_out = Some(difference);
+        gathered.facts = given;
+        return;
     }
-    if !host.gpus.is_empty() {
-        match kmsg::read() {
-            Ok(scan) => {
-                gathered.facts = host;
-                gathered.facts.merge(facts::stated(&scan));
-                gathered.scans.push(scan);
-            }
-            Err(note) => {
-                gathered.warnings.push(note);
-                gathered.facts = host;
-            }
+    let log = (!host.gpus.is_empty()).then(kernel_log);
+    gathered.facts = host;
+    match log {
+        Some(Ok(scan)) => {
+            gathered.facts.merge(facts::stated(&scan));
+            gathered.scans.push(scan);
         }
-    } else {
-        gathered.facts = host;
+        Some(Err(note)) => gathered.warnings.push(note),
+        None => {}
     }
     gathered.facts.merge(given);
 }
 
 /// What tells that `given` is about another machine than `host`: GPU, kernel or memory size. `None` where nothing does.
-pub fn another_machine(host: &Facts, given: &Facts) -> Option<String> {
+fn another_machine(host: &Facts, given: &Facts) -> Option<String> {
+    // With an override programs state the target they were told, whatever the GPU is.
+    let overridden = [host, given].iter().any(|facts| facts.env("HSA_OVERRIDE_GFX_VERSION").is_some());
     for gpu in &given.gpus {
-        let here = |have: &facts::Gpu| {
-            let differ = |a: Option<&str>, b: Option<&str>| matches!((a, b), (Some(a), Some(b)) if a != b);
-            !differ(have.gfx.text(), gpu.gfx.text())
-                && !differ(have.pci_id.text(), gpu.pci_id.text())
-                && same_kind(have, gpu)
-        };
-        if !host.gpus.iter().any(here) {
+        let candidates: Vec<&Gpu> = host.gpus.iter().filter(|have| may_be(have, gpu, overridden)).collect();
+        if candidates.is_empty() {
             let name = gpu.gfx.text().or(gpu.name.text()).or(gpu.bdf.text()).unwrap_or("a GPU");
-            return Some(format!("it tells of {name}, which is not in this machine"));
+            return Some(format!("what was given tells of {name}, which is not in this machine"));
         }
-        if let (Some(vram), true) = (gpu.vram_total.get(), host.gpus.len() == 1) {
-            if host.gpus[0].vram_total.get().is_some_and(|have| !have.near(vram, 2.0)) {
-                return Some(format!("it tells of {vram} of VRAM, and this machine's GPU has another size"));
+        if let Some(vram) = gpu.vram_total.get() {
+            let other = |have: &&Gpu| have.vram_total.get().is_some_and(|have| !have.near(vram, 2.0));
+            if candidates.iter().all(other) {
+                return Some(format!(
+                    "what was given tells of {vram} of VRAM, and this machine's GPU has another size"
+                ));
             }
         }
     }
-    if let (Some(have), Some(told)) = (host.kernel.release.text(), given.kernel.release.text()) {
-        if have != told {
-            return Some(format!("it tells of kernel {told}, and this is {have}"));
-        }
+    if let (Some(have), Some(told)) = (host.kernel.release.text(), given.kernel.release.text())
+        && have != told
+    {
+        return Some(format!("what was given tells of kernel {told}, and this is {have}"));
     }
-    if let (Some(have), Some(told)) = (host.memory.total.get(), given.memory.total.get()) {
-        if !have.near(told, 5.0) && given.memory.total.source().is_some_and(|s| s.origin != Origin::Host) {
-            return Some(format!("it tells of {told} of RAM, and this machine has {have}"));
-        }
+    if let (Some(have), Some(told)) = (host.memory.total.get(), given.memory.total.get())
+        && !have.near(told, 5.0)
+    {
+        return Some(format!("what was given tells of {told} of RAM, and this machine has {have}"));
     }
     None
 }
 
-fn same_kind(a: &facts::Gpu, b: &facts::Gpu) -> bool {
-    a.apu.get().zip(b.apu.get()).is_none_or(|(a, b)| a == b)
+/// Whether nothing tells the two apart but their sizes, which a BIOS setting may change.
+fn may_be(have: &Gpu, told: &Gpu, overridden: bool) -> bool {
+    let same = |a: Option<&str>, b: Option<&str>| a.zip(b).is_none_or(|(a, b)| a == b);
+    let kind = || have.apu.get().zip(told.apu.get()).is_none_or(|(a, b)| a == b);
+    same(have.bdf.text(), told.bdf.text())
+        && same(have.pci_id.text(), told.pci_id.text())
+        && (overridden || (same(have.gfx.text(), told.gfx.text()) && kind()))
 }
+
+#[cfg(test)]
+mod tests;

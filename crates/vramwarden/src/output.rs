@@ -18,6 +18,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes one line about the work to stderr. Where nobody can read it, the answer matters more.
+pub fn note(text: &str) {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let _ = writeln!(io::stderr(), "vramwarden: {line}");
+}
+
 /// Whether stdout shows colour: a terminal, and nobody asked for none (`NO_COLOR`).
 pub fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())

@@ -22,19 +22,18 @@ pub(super) fn vram_ceilings(gpu: &Gpu) -> Vec<Ceiling> {
     vram.into_iter().chain(group).collect()
 }
 
-/// VRAM as KFD or HIP shows it, where the driver's files are out of reach.
-pub(super) fn shown_vram(gpu: &Gpu) -> Option<Ceiling> {
-    if gpu.vram_total.is_known() {
-        return None;
-    }
+/// The total that KFD or HIP shows.
+pub(super) fn shown_total(gpu: &Gpu, binds: LimitedBy) -> Option<Ceiling> {
     let shown = [&gpu.kfd_pool, &gpu.hip_total].into_iter().find_map(|reading| reading.as_known())?;
-    Some(ceiling("vram", shown, "VRAM as the runtime shows it", Some(LimitedBy::Vram)))
+    let name = if binds == LimitedBy::Vram { "vram" } else { "shown" };
+    Some(ceiling(name, shown, "the total that the runtime shows", Some(binds)))
 }
 
 /// HIP's pool on a discrete card. GTT is no part of it: what spills there is slow, and HIP does not put it there.
 pub(super) fn hip(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
     let mut ceilings = vram_ceilings(gpu);
-    ceilings.extend(shown_vram(gpu));
+    // Where the driver's files are out of reach the runtime's figure stands for VRAM.
+    ceilings.extend(shown_total(gpu, LimitedBy::Vram).filter(|_| !gpu.vram_total.is_known()));
     let visible =
         gpu.visible_vram_total.as_known().filter(|v| gpu.vram_total.get().is_some_and(|t| v.value < t));
     ceilings.extend(visible.map(|known| {

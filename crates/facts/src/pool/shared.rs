@@ -128,7 +128,8 @@ pub(super) fn hip(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
             ceilings.extend(carveout);
         }
         Some(Policy::Carveout) => {
-            carveout.extend(discrete::shown_vram(gpu));
+            carveout
+                .extend(discrete::shown_total(gpu, LimitedBy::Vram).filter(|_| !gpu.vram_total.is_known()));
             ceilings.iter_mut().for_each(|c| c.binds = None);
             carveout.extend(ceilings);
             ceilings = carveout;
@@ -136,6 +137,8 @@ pub(super) fn hip(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
         None => {
             ceilings.extend(carveout);
             ceilings.iter_mut().for_each(|c| c.binds = None);
+            // What decides is not known; what the runtime shows is all there is to go by.
+            ceilings.extend(discrete::shown_total(gpu, LimitedBy::Unknown));
         }
     }
     ceilings.extend(orientation(facts, gpu));

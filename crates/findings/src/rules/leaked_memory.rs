@@ -8,7 +8,8 @@ rule!("leaked-memory", Driver, 40);
 const DRIVER_OWN: Bytes = Bytes::gib(1);
 
 fn check(case: &Case<'_>, report: &mut Report) {
-    if let Some(hit) = case.line("kernel-vm-stats-at-end") {
+    // Alone the line is a miscount of the driver; with submissions or allocations that fail it is memory that is gone.
+    if let Some(hit) = case.line("kernel-vm-stats-at-end").filter(|_| case.is_troubled()) {
         report.add(
             found(
                 case,

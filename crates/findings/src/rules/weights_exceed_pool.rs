@@ -37,7 +37,7 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
     };
     let sum = |on_gpu: bool| -> Bytes { model(on_gpu).filter_map(|hit| hit.mib("mib")).sum() };
     let (gpu, cpu) = (sum(true), sum(false));
-    let Some(total) = case.hip_pool().and_then(|pool| pool.total) else { return };
+    let Some(total) = case.pool_at_most() else { return };
     // A few GiB on the CPU are the embedding and what the user put there.
     if gpu == Bytes(0) || cpu.0 < (gpu.0 + cpu.0) / 4 || gpu + cpu <= total {
         return;
@@ -46,7 +46,7 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
         .finding(
             Severity::Warning,
             Confidence::Likely,
-            format!("only {gpu} of {} of weights are on the GPU: the pool is {total}", gpu + cpu),
+            format!("only {gpu} of {} of weights are on the GPU: its pool is {total} at most", gpu + cpu),
             "The program splits the layers where the pool ends; what is on the CPU runs at the CPU's speed.",
         )
         .because_of(model(true).chain(model(false)).map(Evidence::line))

@@ -116,9 +116,9 @@ pub(crate) static TABLE: &[Signature] = &[
         program: "kernel amdgpu",
         role: Role::Benign,
         literals: &["VM memory stats for proc "],
-        pattern: r"VM memory stats for proc (?P<comm>.{0,32}?)\((?P<pid>\d+)\) task .{0,32}?\(\d+\) is non-zero when fini",
+        pattern: r"VM memory stats for proc (?:(?P<comm>.{1,32}?)\((?P<pid>\d+)\))?.{0,80}?is non-zero when fini",
         example: "amdgpu: VM memory stats for proc llama-server(4242) task llama-server:cs0(4243) is non-zero when fini",
-        meaning: "The driver's own count was off when a program ended; nothing is lost.",
+        meaning: "The driver's own count was off when a program ended; alone it tells of nothing lost.",
     },
     Signature {
         id: "kernel-gpu-init-failed",

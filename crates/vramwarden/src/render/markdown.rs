@@ -9,14 +9,26 @@ use crate::gather::Gathered;
 
 /// Text that cannot break out of a table cell or start markup of its own.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('`', "'").replace('<', "&lt;").replace('\n', " ")
+    let mut cell = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '[' | ']' | '\\' => cell.extend(['\\', c]),
+            '`' => cell.push('\''),
+            '<' => cell.push_str("&lt;"),
+            c if c.is_control() => cell.push(' '),
+            c => cell.push(c),
+        }
+    }
+    cell
 }
 
-/// A code block that its own text cannot close.
-fn block(out: &mut String, text: &str) {
+/// A code block that its own text cannot close, each line after `indent`.
+fn block(out: &mut String, indent: &str, text: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let _ = write!(out, "{fence}\n{text}\n{fence}\n");
+    for line in [fence.as_str()].into_iter().chain(text.lines()).chain([fence.as_str()]) {
+        let _ = writeln!(out, "{indent}{line}");
+    }
 }
 
 /// The whole answer.
@@ -49,17 +61,17 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
             let lines: Vec<String> =
                 finding.evidence.iter().map(|e| format!("{}  [{}]", e.text, e.source)).collect();
             out.push('\n');
-            block(&mut out, &lines.join("\n"));
+            block(&mut out, "", &lines.join("\n"));
         }
         for fix in &finding.fixes {
             let _ = writeln!(out, "\n- {}", cell(&fix.text));
             if let Some(command) = &fix.command {
                 out.push('\n');
-                block(&mut out, command);
+                block(&mut out, "  ", command);
             }
             for (name, text) in [("Risk", &fix.risk), ("Undo", &fix.undo), ("Check", &fix.check)] {
                 if let Some(text) = text {
-                    let _ = writeln!(out, "  {name}: {}", cell(text));
+                    let _ = writeln!(out, "  - {name}: {}", cell(text));
                 }
             }
         }

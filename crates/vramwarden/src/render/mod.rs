@@ -3,3 +3,5 @@
 pub mod json;
 pub mod markdown;
 pub mod plain;
+mod pools;
+mod unread;

@@ -38,6 +38,9 @@ pub fn verdict(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
         _ if diagnosis.pools.is_empty() && diagnosis.findings.is_empty() => {
             "Nothing known is wrong in what was given, and no AMD GPU is told of in it.".to_owned()
         }
+        _ if !diagnosis.pools.is_empty() && diagnosis.pools.iter().all(|pool| pool.total.is_none()) => {
+            "Nothing wrong was seen, but the size of no pool is known (-v says what is missing).".to_owned()
+        }
         _ => "Nothing is wrong as far as can be seen.".to_owned(),
     }
 }
@@ -50,12 +53,6 @@ fn capital(text: &str) -> String {
         Some(first) if !word.contains(['.', '_', '-', '=']) => first.to_uppercase().chain(chars).collect(),
         _ => text.to_owned(),
     }
-}
-
-/// The first sentence or clause: up to a mark that a space follows, since names such as `ttm.pages_limit` hold marks too.
-fn clause(text: &str) -> &str {
-    let end = text.match_indices(['.', ';', ':']).find(|(at, _)| text[at + 1..].starts_with([' ', '\n']));
-    end.map_or(text, |(at, _)| &text[..=at])
 }
 
 /// Severity as a word.
@@ -88,9 +85,12 @@ impl Page {
     /// The whole answer.
     pub fn document(&self, gathered: &Gathered, diagnosis: &Diagnosis) -> String {
         let mut out = String::new();
-        self.line(&mut out, &self.bold(&verdict(gathered, diagnosis)));
+        let mut head = String::new();
+        self.wrapped(&mut head, "", "", &verdict(gathered, diagnosis));
+        head.lines().for_each(|line| self.line(&mut out, &self.bold(line)));
         if let Some(why) = &gathered.left_out {
-            self.line(&mut out, &format!("This host was left out: {why} (--with-host keeps it)."));
+            let line = format!("This host was left out: {why} (--with-host keeps it).");
+            self.wrapped(&mut out, "", "", &line);
         }
         if !diagnosis.findings.is_empty() {
             out.push('\n');
@@ -111,11 +111,11 @@ impl Page {
                 self.wrapped(&mut out, "  - ", "    ", &format!("{}: {}", ask.what, ask.why));
             }
         }
-        self.hidden(&mut out, gathered);
+        self.unread(&mut out, &gathered.facts);
         out
     }
 
-    fn bold(&self, text: &str) -> String {
+    pub(super) fn bold(&self, text: &str) -> String {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
@@ -128,13 +128,13 @@ impl Page {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    fn line(&self, out: &mut String, text: &str) {
+    pub(super) fn line(&self, out: &mut String, text: &str) {
         out.push_str(text);
         out.push('\n');
     }
 
     /// Words of `text`, wrapped at the width.
-    fn wrapped(&self, out: &mut String, first: &str, rest: &str, text: &str) {
+    pub(super) fn wrapped(&self, out: &mut String, first: &str, rest: &str, text: &str) {
         let mut line = first.to_owned();
         let mut length = first.chars().count();
         let mut empty = true;
@@ -157,14 +157,14 @@ impl Page {
         self.line(out, &line);
     }
 
-    fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(self.width).unwrap_or(100));
         table
     }
 
-    fn print_table(&self, out: &mut String, table: &Table) {
+    pub(super) fn print_table(&self, out: &mut String, table: &Table) {
         for line in table.lines() {
             self.line(out, line.trim_end());
         }
@@ -178,64 +178,9 @@ impl Page {
             let layer = layer.as_ref().and_then(|v| v.as_str()).unwrap_or_default().to_owned();
             let fix = finding.fixes.first().map_or("see below", |fix| clause(&fix.text));
             let sure = format!("{}, {}", severity(finding), confidence(finding));
-            table.add_row([layer, finding.id.to_owned(), sure, fix.trim_end_matches([';', ':']).to_owned()]);
+            table.add_row([layer, finding.id.to_owned(), sure, fix.to_owned()]);
         }
         self.print_table(out, &table);
-    }
-
-    fn pools(&self, out: &mut String, pools: &[Pool]) {
-        let mut table = self.table();
-        table.set_header(["DEVICE", "API", "POOL", "USED", "FREE", "LIMITED BY"]);
-        let size =
-            |bytes: Option<units::Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
-        for pool in pools {
-            let by = pool.limited_by.map_or("unknown", |by| by.name());
-            table.add_row([
-                pool.device.to_string(),
-                api(pool).to_owned(),
-                size(pool.total),
-                size(pool.used),
-                size(pool.free),
-                by.to_owned(),
-            ]);
-        }
-        for column in 2..=4 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(comfy_table::CellAlignment::Right);
-            }
-        }
-        self.print_table(out, &table);
-        for pool in pools {
-            if self.verbose {
-                for ceiling in &pool.ceilings {
-                    let mark = if ceiling.binds.is_some() { "*" } else { " " };
-                    let text = format!(
-                        "{} {}: {} = {} [{}]",
-                        mark, ceiling.name, ceiling.bytes, ceiling.formula, ceiling.source.place
-                    );
-                    self.wrapped(out, &format!("  {} {} ", pool.device, api(pool)), "      ", &text);
-                }
-            }
-            for holder in pool
-                .holders
-                .iter()
-                .filter(|h| h.bytes.is_some_and(|b| b > units::Bytes::mib(64)))
-                .take(if self.verbose { 64 } else { 5 })
-            {
-                let name = holder.name.as_deref().unwrap_or("a process");
-                let pid = holder.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
-                let dead = if holder.alive == Some(false) { ", which has ended" } else { "" };
-                self.line(
-                    out,
-                    &format!(
-                        "  {} {}: {name}{pid}{dead} holds {}",
-                        pool.device,
-                        api(pool),
-                        size(holder.bytes)
-                    ),
-                );
-            }
-        }
     }
 
     fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
@@ -260,20 +205,22 @@ impl Page {
         }
     }
 
-    /// A log line with its telling part underlined; anything else in one line.
+    /// A log line with its telling part underlined where it fits the width; anything else in one line.
     fn evidence(&self, out: &mut String, evidence: &Evidence) {
-        let Some(span) = evidence.span.clone().filter(|span| span.end <= evidence.text.len()) else {
+        let (log, line) = place(&evidence.source);
+        let gutter = line.to_string().len() + 6;
+        let fits = evidence.text.chars().count() + gutter <= self.width;
+        let Some(span) = evidence.span.clone().filter(|span| fits && span.end <= evidence.text.len()) else {
             self.wrapped(out, "   | ", "   |   ", &format!("{}   [{}]", evidence.text, evidence.source));
             return;
         };
-        let (log, line) = place(&evidence.source);
         let snippet = Snippet::source(&evidence.text)
             .line_start(line)
             .path(log)
             .annotation(AnnotationKind::Primary.span(span));
         let report = [Level::INFO.no_name().secondary_title("").element(snippet)];
         let renderer = if self.colour { Renderer::styled() } else { Renderer::plain() };
-        let text = renderer.term_width(self.width.saturating_sub(3)).render(&report);
+        let text = renderer.term_width(self.width).render(&report);
         // The empty title leaves a blank first line.
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let _ = writeln!(out, "   {}", line.trim_end());
@@ -290,26 +237,6 @@ impl Page {
             self.wrapped(out, &format!("       {name:>5}: "), "              ", text);
         }
     }
-
-    /// What root would add, where anything was denied.
-    fn hidden(&self, out: &mut String, gathered: &Gathered) {
-        let hidden = facts::host::hidden(&gathered.facts);
-        if hidden.is_empty() {
-            return;
-        }
-        out.push('\n');
-        if self.verbose {
-            self.line(out, "Not readable for this user; root would add:");
-            for hidden in &hidden {
-                self.line(out, &format!("  {}: {}", hidden.path, hidden.adds));
-            }
-        } else {
-            let mut adds: Vec<&str> = hidden.iter().map(|h| h.adds).collect();
-            adds.sort_unstable();
-            adds.dedup();
-            self.wrapped(out, "", "", &format!("Root would add: {} (-v names the files).", adds.join("; ")));
-        }
-    }
 }
 
 /// Log and line of an evidence's source.
@@ -318,14 +245,42 @@ fn place(source: &str) -> (&str, usize) {
     plain.rsplit_once(':').and_then(|(log, line)| Some((log, line.parse().ok()?))).unwrap_or((plain, 1))
 }
 
+/// The first clause of a step: what fits a table. A dot inside a name (`ttm.pages_limit`) ends nothing, nor does
+/// anything in parentheses.
+fn clause(text: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        let ends = depth == 0 && rest.starts_with(' ');
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ';' | ':' if ends => return &text[..at],
+            // "e.g. this" goes on.
+            '.' if ends && !rest.trim_start().starts_with(char::is_lowercase) => return &text[..=at],
+            _ => {}
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::clause;
 
     #[test]
-    fn a_clause_ends_at_a_mark_before_a_space_and_not_inside_a_name() {
-        assert_eq!(clause("Take amdgpu.gttsize off; then reboot."), "Take amdgpu.gttsize off;");
-        assert_eq!(clause("Set 0000:c5:00.0. Then wait"), "Set 0000:c5:00.0.");
-        assert_eq!(clause("Wait."), "Wait.");
+    fn a_clause_ends_with_a_sentence_and_not_inside_a_name() {
+        for (text, first) in [
+            (
+                "Take amdgpu.gttsize off the command line. Then reboot.",
+                "Take amdgpu.gttsize off the command line.",
+            ),
+            ("Set ttm.pages_limit=1, e.g. by file: the pool grows.", "Set ttm.pages_limit=1, e.g. by file"),
+            ("Load it whole (llama.cpp: --no-mmap); it takes longer", "Load it whole (llama.cpp: --no-mmap)"),
+            ("Update to 6.18.4", "Update to 6.18.4"),
+            ("", ""),
+        ] {
+            assert_eq!(clause(text), first);
+        }
     }
 }
