@@ -31,10 +31,10 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
             page.document(&gathered, &diagnosis)
         }
     };
-    if args.format == Format::Json {
-        if let Some(why) = &gathered.left_out {
-            output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
-        }
+    if args.format == Format::Json
+        && let Some(why) = &gathered.left_out
+    {
+        output::note(&format!("this host was left out: {why} (--with-host keeps it)"));
     }
     output::print(&text)?;
     let bad = diagnosis.findings.iter().any(|finding| finding.severity == Severity::Error);
