@@ -202,7 +202,10 @@ fn join<'a>(have: &mut Failure<'a>, more: Failure<'a>) {
 mod tests {
     use super::*;
 
-    fn of(lines: &str) -> Option<(Option<Api>, Option<Bytes>, Option<Part>, Bytes)> {
+    /// API, request, part and what was loaded before.
+    type Told = (Option<Api>, Option<Bytes>, Option<Part>, Bytes);
+
+    fn of(lines: &str) -> Option<Told> {
         let scan = logs::scan_lines("t", lines.lines());
         let hits: Vec<_> = scan.hits.iter().collect();
         first(&hits).map(|f| (f.api, f.requested, f.part, f.loaded))
