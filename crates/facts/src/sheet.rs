@@ -136,12 +136,13 @@ pub fn read(name: &str, text: &str) -> Result<Sheet, SheetError> {
         object(serde_ignored::Deserializer::new(tracked, &mut ignored))
     };
     let document = result.and_then(|document| json.end().map(|()| document)).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
+        // serde_json counts a document that is of the wrong type as a whole at column 0.
+        let (line, column) = (error.line(), error.column().max(1));
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what).to_owned();
         let name = name.to_owned();
         if error.is_data() {
-            SheetError::Type { name, line, column, path: track.path().to_string(), message }
+            SheetError::Type { name, line, column, path: place(&track.path().to_string()), message }
         } else {
             SheetError::Syntax { name, line, column, message }
         }
@@ -166,6 +167,11 @@ pub fn read(name: &str, text: &str) -> Result<Sheet, SheetError> {
             .map(|path| format!("{name}: key {path} is not known and was ignored")),
     );
     Ok(Sheet { facts: facts_of(document, &Stated { name: name.to_owned() }), warnings })
+}
+
+/// The path of a field, or what is meant where the whole document is.
+fn place(path: &str) -> String {
+    if path == "." { "the document".to_owned() } else { path.to_owned() }
 }
 
 /// `gpus.0.name` as `gpus[0].name`.

@@ -152,7 +152,10 @@ impl<'a> Case<'a> {
     pub fn need(&self) -> Option<Bytes> {
         let asked = self.failure.as_ref().and_then(|failure| {
             let held = match (failure.total, failure.free) {
-                (Some(total), Some(free)) if free <= total => total - free,
+                // PyTorch hands out again what it has cached.
+                (Some(total), Some(free)) if free <= total => {
+                    (total - free) - failure.reserved.unwrap_or_default()
+                }
                 _ => failure.loaded,
             };
             Some(held + failure.requested?)

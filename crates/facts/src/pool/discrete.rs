@@ -26,7 +26,22 @@ pub(super) fn vram_ceilings(gpu: &Gpu) -> Vec<Ceiling> {
 pub(super) fn shown_total(gpu: &Gpu, binds: LimitedBy) -> Option<Ceiling> {
     let shown = [&gpu.kfd_pool, &gpu.hip_total].into_iter().find_map(|reading| reading.as_known())?;
     let name = if binds == LimitedBy::Vram { "vram" } else { "shown" };
-    Some(ceiling(name, shown, "the total that the runtime shows", Some(binds)))
+    Some(ceiling(name, shown, "the total that KFD or HIP shows", Some(binds)))
+}
+
+/// HIP's pool where it is not known whether the device is a card or an APU.
+///
+/// A card's firmware keeps a part of its VRAM, so that the rest is no round size; an APU's carveout is. A round size
+/// decides nothing, and what KFD or HIP shows is all there is to go by.
+pub(super) fn of_unknown_kind(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Pool {
+    let round = gpu.vram_total.get().is_some_and(|vram| vram.0.is_multiple_of(Bytes::mib(256).0));
+    if gpu.vram_total.is_known() && !round {
+        return hip(facts, gpu, device);
+    }
+    let mut ceilings = vram_ceilings(gpu);
+    ceilings.iter_mut().for_each(|c| c.binds = None);
+    ceilings.extend(shown_total(gpu, LimitedBy::Unknown));
+    usage::fill(facts, gpu, bound(device, Api::Hip, false, ceilings))
 }
 
 /// HIP's pool on a discrete card. GTT is no part of it: what spills there is slow, and HIP does not put it there.

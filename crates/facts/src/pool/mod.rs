@@ -65,10 +65,10 @@ pub fn pools(facts: &Facts) -> Vec<Pool> {
     let mut pools = Vec::new();
     for (position, gpu) in facts.gpus.iter().enumerate() {
         let device = device_id(gpu, position);
-        pools.push(if gpu.apu.get() == Some(true) {
-            shared::hip(facts, gpu, device.clone())
-        } else {
-            discrete::hip(facts, gpu, device.clone())
+        pools.push(match gpu.apu.get() {
+            Some(true) => shared::hip(facts, gpu, device.clone()),
+            Some(false) => discrete::hip(facts, gpu, device.clone()),
+            None => discrete::of_unknown_kind(facts, gpu, device.clone()),
         });
         pools.extend(vulkan::pool(facts, gpu, device));
     }

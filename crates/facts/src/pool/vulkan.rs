@@ -14,6 +14,9 @@ use crate::{Facts, Gpu};
 /// RADV's limit on one allocation.
 const RADV_MAX_ALLOCATION: Bytes = Bytes(0xFFFF_FFFC);
 
+/// Targets that have compute units only.
+const NO_GRAPHICS: &[&str] = &["gfx908", "gfx90a", "gfx942", "gfx950"];
+
 /// The device-local heap of RADV on an APU: two thirds of VRAM and GTT together, rounded up to a page.
 fn radv_device_local(vram: Bytes, gtt: Bytes) -> Bytes {
     let two_thirds = ((u128::from(vram.0) + u128::from(gtt.0)) * 2 / 3) as u64;
@@ -23,6 +26,10 @@ fn radv_device_local(vram: Bytes, gtt: Bytes) -> Bytes {
 /// Vulkan's pool, where its size is stated or follows from Mesa's rule.
 pub(super) fn pool(facts: &Facts, gpu: &Gpu, device: DeviceId) -> Option<Pool> {
     let apu = gpu.apu.get()?;
+    // Data-centre parts without graphics have no Vulkan driver in Mesa.
+    if gpu.gfx.text().is_some_and(|gfx| NO_GRAPHICS.contains(&gfx)) && !gpu.vulkan.heaps.is_known() {
+        return None;
+    }
     let binds = Some(if apu { LimitedBy::Gtt } else { LimitedBy::Vram });
     let radv = gpu.vulkan.driver.text().is_none_or(|driver| driver.eq_ignore_ascii_case("radv"));
     let mut ceilings = Vec::new();

@@ -61,14 +61,14 @@ pub fn smaller_weights(engine: Option<Engine>) -> Vec<Fix> {
             words("Take a smaller quantisation of the same model."),
             flag(
                 "Or offload fewer layers: the rest stays in RAM and is slower (-ngl, --gpu-layers; for a MoE first --n-cpu-moe).",
-                "llama-server -m MODEL.gguf -ngl 24",
+                "llama-server -m MODEL.gguf -ngl N   # lower N until it loads",
             ),
         ],
         Some(Engine::Ollama) => vec![
             words("Take a smaller quantisation (tag) of the same model."),
             flag(
                 "Or offload fewer layers: parameter num_gpu; the rest stays in RAM and is slower.",
-                "ollama run MODEL   # then: /set parameter num_gpu 24",
+                "ollama run MODEL   # then: /set parameter num_gpu N",
             ),
         ],
         Some(Engine::Vllm) => vec![

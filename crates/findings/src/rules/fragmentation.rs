@@ -11,8 +11,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
         return;
     };
     let free = failure.free.unwrap_or_default();
-    // What is reserved and unused has to be what is missing, and a good part of the device.
-    if reserved < asked || reserved.0 < total.0 / 5 || free >= asked || report.explains() {
+    // The request fits if what is reserved and unused were one piece; and that is more than the cache's usual rest.
+    let rest = reserved >= Bytes::gib(1) && reserved.0 >= total.0 / 20 || reserved.0 >= total.0 / 5;
+    if free >= asked || free + reserved < asked || !rest || report.explains() {
         return;
     }
     let working = expandable_works(case);

@@ -132,7 +132,7 @@ fn other_module(case: &Case<'_>) -> Option<Finding> {
 
 /// `amdgpu.gttsize` above TTM's limit on an APU: it moves the GTT manager, not HIP's pool.
 fn gttsize_only(case: &Case<'_>) -> Option<Finding> {
-    let gpu = case.device().filter(|_| case.is_apu() && case.hip())?;
+    let gpu = case.device().filter(|gpu| gpu.apu.get() != Some(false) && case.hip())?;
     // Where HIP takes the carveout, neither of the two matters to it.
     if case
         .hip_pool()
@@ -172,11 +172,12 @@ fn gttsize_only(case: &Case<'_>) -> Option<Finding> {
         .because_of(case.line("kernel-gttsize-deprecated").map(Evidence::line))
         .because_of(case.device().into_iter().flat_map(|gpu| fact(&gpu.hip_total, "total that HIP reports")))
         .because_of(case.failure_evidence())
-        .fix(
-            Fix::new(FixKind::KernelParam, "Take amdgpu.gttsize off the kernel command line and out of /etc/modprobe.d, and set ttm.pages_limit as below.")
-                .undo("put the parameter back"),
-        )
         .fixes(right_limit(case))
+        .fix(boot::remove_parameter(
+            case.facts,
+            "amdgpu.gttsize",
+            "And take amdgpu.gttsize off the kernel command line and out of /etc/modprobe.d: it only misleads.".to_owned(),
+        ))
         .related("apu-ttm-limit"),
     )
 }

@@ -22,23 +22,41 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if wanted > total || held + wanted <= total {
         return;
     }
+    let room = pool.free.unwrap_or(total - held).min(total - held);
+    // What has to go, largest first; the desktop goes last of all.
+    let mut by_size = others.clone();
+    by_size.sort_by_key(|h| (is_desktop(h), std::cmp::Reverse(h.bytes)));
+    let mut gained = room;
+    let enough: Vec<&Holder> = by_size
+        .into_iter()
+        .take_while(|h| {
+            let short = gained < wanted;
+            gained += h.bytes.unwrap_or_default();
+            short
+        })
+        .collect();
     let names = others
         .iter()
         .filter_map(|h| Some(format!("{} holds {}", name(h), h.bytes?)))
         .take(4)
         .collect::<Vec<_>>()
         .join(", ");
-    let stop = others.iter().filter_map(|h| h.pid).map(|pid| pid.to_string()).collect::<Vec<_>>();
+    let stop = enough
+        .iter()
+        .filter(|h| !is_desktop(h))
+        .filter_map(|h| h.pid)
+        .map(|pid| pid.to_string())
+        .collect::<Vec<_>>();
+    let to_stop = enough.iter().map(|h| name(h)).collect::<Vec<_>>().join(", ");
     let mut close = Fix::new(
         FixKind::Command,
-        format!("Stop or close what holds the memory ({names}), or unload its model."),
+        format!("Stop or close what holds the memory ({to_stop}), or unload its model."),
     );
     if !stop.is_empty() {
         close = close
             .command(format!("kill {}", stop.join(" ")))
             .risk("ends these programs; save their work first");
     }
-    let room = total - held;
     let mut finding = RULE
         .finding(
             Severity::Error,
@@ -61,6 +79,25 @@ fn check(case: &Case<'_>, report: &mut Report) {
         );
     }
     report.add(finding);
+}
+
+/// Programs without which the session ends.
+fn is_desktop(holder: &Holder) -> bool {
+    const NAMES: &[&str] = &[
+        "gnome-shell",
+        "kwin",
+        "Xorg",
+        "Xwayland",
+        "plasmashell",
+        "sway",
+        "Hyprland",
+        "mutter",
+        "gdm",
+        "sddm",
+        "weston",
+        "cosmic-comp",
+    ];
+    holder.name.as_deref().is_some_and(|name| NAMES.iter().any(|desktop| name.starts_with(desktop)))
 }
 
 fn name(holder: &Holder) -> String {

@@ -8,7 +8,7 @@ pub(crate) static TABLE: &[Signature] = &[
         program: "kernel amdgpu",
         role: Role::Error,
         literals: &["page fault (src_id:"],
-        pattern: r"(?:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):[\[\]\w: *-]{0,40}?)?\[(?P<hub>(?:gfx|mm)hub\d*)\] (?:no-retry |retry )?page fault \(src_id:\d+ ring:(?P<ring>\d+) vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?",
+        pattern: r"(?:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):[\[\]\w: *-]{0,40}?)?\[(?P<hub>(?:gfx|mm)hub\d*)\] (?:no-retry |retry )?page fault \(src_id:\d+ ring:(?P<ring>\d+) vmid:(?P<vmid>\d+)(?: pasid:(?P<pasid>\d+))?\)?",
         example: "amdgpu 0000:c5:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:2 pasid:32770)",
         meaning: "The GPU touched a page that is not mapped; memory that ran out is rarely the reason.",
     },

@@ -56,15 +56,23 @@ pub fn remove_parameter(facts: &Facts, name: &str, text: String) -> Fix {
     let family = family(facts);
     let pattern = sed_pattern(name);
     match (family, stated_in(facts, name)) {
-        (Family::Ostree, _) => fix.command(format!("sudo rpm-ostree kargs --delete-if-present='{name}' && sudo systemctl reboot")),
-        (Family::Nixos, _) => fix.command(format!("grep -rn '{name}' /etc/nixos   # take it out, then: sudo nixos-rebuild boot && sudo reboot")),
-        (Family::Fedora, None) => fix.command(format!("sudo grubby --update-kernel=ALL --remove-args='{name}' && sudo reboot")),
+        (Family::Ostree, _) => fix
+            .command(format!("sudo rpm-ostree kargs --delete-if-present='{name}' && sudo systemctl reboot")),
+        (Family::Nixos, _) => fix.command(format!(
+            "grep -rn '{name}' /etc/nixos   # take it out, then: sudo nixos-rebuild boot && sudo reboot"
+        )),
+        (Family::Fedora, None) => {
+            fix.command(format!("sudo grubby --update-kernel=ALL --remove-args='{name}' && sudo reboot"))
+        }
         (_, Some(file)) => {
             let change = Change::Word { path: file.clone(), name: name.to_owned(), value: None };
             let after = after_edit(family, &file);
-            fix.command(format!("sudo sed -i -E 's/ ?{pattern}//' {file} && {after} && sudo reboot")).change(change)
+            fix.command(format!("sudo sed -i -E 's/ ?{pattern}//' {file} && {after} && sudo reboot"))
+                .change(change)
         }
-        (_, None) => fix.command(format!("grep -rn '{name}' {GRUB} {KERNEL_CMDLINE} {ENTRIES} /etc/modprobe.d")),
+        (_, None) => {
+            fix.command(format!("grep -rn '{name}' {GRUB} {KERNEL_CMDLINE} {ENTRIES} /etc/modprobe.d"))
+        }
     }
 }
 
@@ -83,7 +91,8 @@ fn stated_in(facts: &Facts, name: &str) -> Option<String> {
     let files = facts.kernel.cmdline_files.value()?;
     files.iter().find_map(|line| {
         let (path, words) = line.split_once(": ")?;
-        let states = words.split_ascii_whitespace().any(|word| word == name || word.split('=').next() == Some(name));
+        let states =
+            words.split_ascii_whitespace().any(|word| word == name || word.split('=').next() == Some(name));
         let ours = path == GRUB || path == KERNEL_CMDLINE || path.starts_with(ENTRIES);
         (states && ours).then(|| path.to_owned())
     })
@@ -106,12 +115,16 @@ fn sed_pattern(name: &str) -> String {
 
 fn on_command_line(fix: Fix, family: Family, file: &str, name: &str, value: &str) -> Fix {
     let after = after_edit(family, file);
-    let edit = |value: &str| format!("sudo sed -i -E 's/{}=[^ \"'\\'']*/{name}={value}/' {file}", name.replace('.', "\\."));
+    let edit = |value: &str| {
+        format!("sudo sed -i -E 's/{}=[^ \"'\\'']*/{name}={value}/' {file}", name.replace('.', "\\."))
+    };
     let mut fix = fix
         .command(format!("{} && {after} && sudo reboot", edit(value)))
         .undo(format!("put the former value of {name} back in {file}, then: {after} && sudo reboot"))
         .change(Change::Word { path: file.to_owned(), name: name.to_owned(), value: Some(value.to_owned()) });
-    fix.text += &format!(" It stands in {file} now and is changed there, because the command line overrides /etc/modprobe.d.");
+    fix.text += &format!(
+        " It stands in {file} now and is changed there, because the command line overrides /etc/modprobe.d."
+    );
     fix
 }
 
@@ -126,7 +139,9 @@ fn in_modprobe(fix: Fix, family: Family, module: &str, parameter: &str, value: &
             .undo(format!("sudo rm {file} && {rebuild} && sudo reboot")),
         None => {
             let mut fix = fix.command(write).undo(format!("sudo rm {file}, rebuild the initramfs, reboot"));
-            fix.text += &format!(" Then rebuild the initramfs, because the module is usually loaded from it ({REBUILD_BY_NAME}), and reboot.");
+            fix.text += &format!(
+                " Then rebuild the initramfs, because the module is usually loaded from it ({REBUILD_BY_NAME}), and reboot."
+            );
             fix
         }
     }
