@@ -1,7 +1,7 @@
 //! `vramwarden.doctor/1`.
 
 use facts::pool::{Api, Ceiling, Holder, LimitedBy, Pool};
-use findings::{Ask, Diagnosis, Finding};
+use findings::{Ask, Contradiction, Diagnosis, Finding};
 use serde::Serialize;
 use units::{Bytes, DeviceId};
 
@@ -11,6 +11,8 @@ struct Document<'a> {
     pools: Vec<PoolDocument<'a>>,
     findings: &'a [Finding],
     ask_for: &'a [Ask],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    contradictions: &'a [Contradiction],
 }
 
 #[derive(Serialize)]
@@ -88,6 +90,7 @@ pub fn document(diagnosis: &Diagnosis) -> String {
         pools: diagnosis.pools.iter().map(pool).collect(),
         findings: &diagnosis.findings,
         ask_for: &diagnosis.ask_for,
+        contradictions: &diagnosis.contradictions,
     };
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
