@@ -55,10 +55,46 @@ const SOFT: &[&str] = &[
     "torch-attention-frame",
 ];
 
+/// Lines that a program prints only when it has all the memory it asked for at its start.
+const STARTED: &[&str] = &["llama-graph-splits", "llama-slot-tokens", "vllm-kv-tokens"];
+
+/// Lines beside those of failed allocations that tell of a start that memory ended.
+const ENDED: &[&str] = &[
+    "kernel-oom-kill",
+    "memcg-oom",
+    "systemd-oomd-pressure",
+    "systemd-oomd-swap",
+    "earlyoom-kill",
+    "llama-unable-to-allocate-buffer",
+    "llama-load-failed",
+    "ollama-runner-killed",
+    "exit-137",
+    "shell-killed",
+];
+
+/// The lines of a log that are not overtaken: a start that failed for memory and was followed by one that went well
+/// is history. A failure after a good start is none, whatever was started later; nor is one that the user `failed` with.
+fn still_open(hits: &[Hit], failed: bool) -> impl Iterator<Item = &Hit> {
+    let started =
+        hits.iter().find(|hit| STARTED.contains(&hit.signature.id)).map_or(0, |hit| hit.line.number);
+    hits.iter().filter(move |hit| {
+        let of_memory = ENDED.contains(&hit.signature.id) || failure::tells(hit);
+        failed || !of_memory || hit.last.number > started
+    })
+}
+
+/// Firmware files that only some set-ups have: virtual functions, image processors. Without them all is well.
+fn is_optional_firmware(hit: &Hit) -> bool {
+    let path = hit.field("path").unwrap_or_default();
+    hit.signature.id == "kernel-firmware-missing" && (path.ends_with("_cap.bin") || path.contains("/isp_"))
+}
+
 impl<'a> Case<'a> {
     /// Looks at facts and logs together.
     pub fn new(facts: &'a Facts, pools: &'a [Pool], scans: &'a [Scan]) -> Self {
-        let hits: Vec<&Hit> = scans.iter().flat_map(|scan| &scan.hits).collect();
+        let said = &facts.workload;
+        let failed = said.symptom.is_known() || said.exit_status.get().is_some_and(|status| status != 0);
+        let hits: Vec<&Hit> = scans.iter().flat_map(|scan| still_open(&scan.hits, failed)).collect();
         let failure = failure::first(&hits);
         let api = api(facts, failure.as_ref(), &hits);
         let gpu = device(facts, failure.as_ref());
@@ -128,7 +164,7 @@ impl<'a> Case<'a> {
     /// Whether anything tells that something went wrong: an error line, an exit status, a symptom.
     pub fn is_troubled(&self) -> bool {
         let tells = |hit: &&Hit| match hit.signature.role {
-            Role::Error => true,
+            Role::Error => !is_optional_firmware(hit),
             Role::Echo => !SOFT.contains(&hit.signature.id),
             _ => false,
         };
@@ -150,13 +186,10 @@ impl<'a> Case<'a> {
     /// What the workload needed at least, on the device, when it failed: what it held and what it asked for; the
     /// model's size where that is larger.
     pub fn need(&self) -> Option<Bytes> {
-        let asked = self.failure.as_ref().and_then(|failure| {
-            let held = match (failure.total, failure.free) {
-                (Some(total), Some(free)) if free <= total => total - free,
-                _ => failure.loaded,
-            };
-            Some(held + failure.requested?)
-        });
+        let asked = self
+            .failure
+            .as_ref()
+            .and_then(|failure| Some(failure.own().unwrap_or_default() + failure.requested?));
         asked.max(self.facts.workload.model.get())
     }
 
@@ -195,6 +228,14 @@ impl<'a> Case<'a> {
             Some(_) => Fit::TooLarge,
             None => Fit::Exceeds,
         }
+    }
+
+    /// Whether the program is said to crash, hang or answer nonsense, which lack of memory alone does not explain.
+    pub fn misbehaves(&self) -> bool {
+        let symptoms = [Symptom::Crash, Symptom::Hang, Symptom::WrongOutput, Symptom::NoOutput];
+        let symptom = self.facts.workload.symptom.get().is_some_and(|symptom| symptoms.contains(&symptom));
+        // A program aborts too when an allocation fails.
+        symptom || ((self.exit_is(134) || self.exit_is(139)) && self.failure.is_none())
     }
 
     /// The lines of the failure as evidence.
