@@ -43,6 +43,10 @@ pub enum Fit {
     Unknown,
 }
 
+/// Targets that current ROCm has dropped or never had.
+pub(crate) const DROPPED: &[&str] =
+    &["gfx600", "gfx601", "gfx700", "gfx701", "gfx702", "gfx801", "gfx802", "gfx803", "gfx900"];
+
 /// Echoes after which programs go on: alone they tell of no trouble.
 const SOFT: &[&str] = &[
     "comfy-vae-tiled",
@@ -54,6 +58,15 @@ const SOFT: &[&str] = &[
     "ollama-vram-not-recovered",
     "torch-attention-frame",
 ];
+
+/// The target of a PCI device id, where it is known.
+fn target_of(pci_id: &str) -> Option<String> {
+    let source = facts::Source::new(facts::Origin::Log, "PCI id", pci_id);
+    let gpu = Gpu { pci_id: facts::Reading::known(pci_id.to_owned(), source), ..Gpu::default() };
+    let mut facts = Facts { gpus: vec![gpu], ..Facts::default() };
+    facts.complete();
+    facts.gpus[0].gfx.text().map(str::to_owned)
+}
 
 /// Lines that a program prints only when it has all the memory it asked for at its start.
 const STARTED: &[&str] = &["llama-graph-splits", "llama-slot-tokens", "vllm-kv-tokens"];
@@ -84,7 +97,7 @@ fn still_open(hits: &[Hit], failed: bool) -> impl Iterator<Item = &Hit> {
 }
 
 /// Firmware files that only some set-ups have: virtual functions, image processors. Without them all is well.
-fn is_optional_firmware(hit: &Hit) -> bool {
+pub(crate) fn is_optional_firmware(hit: &Hit) -> bool {
     let path = hit.field("path").unwrap_or_default();
     hit.signature.id == "kernel-firmware-missing" && (path.ends_with("_cap.bin") || path.contains("/isp_"))
 }
@@ -164,13 +177,30 @@ impl<'a> Case<'a> {
     /// Whether anything tells that something went wrong: an error line, an exit status, a symptom.
     pub fn is_troubled(&self) -> bool {
         let tells = |hit: &&Hit| match hit.signature.role {
-            Role::Error => !is_optional_firmware(hit),
+            Role::Error => !is_optional_firmware(hit) && !self.is_about_another(hit),
             Role::Echo => !SOFT.contains(&hit.signature.id),
             _ => false,
         };
         self.hits.iter().any(tells)
             || self.facts.workload.exit_status.get().is_some_and(|status| status != 0)
             || self.facts.workload.symptom.is_known()
+    }
+
+    /// Whether a line with which a device is left out is about one that is not among the GPUs here.
+    pub fn is_about_another(&self, hit: &Hit) -> bool {
+        let (Some(vendor), Some(device)) = (hit.field("vendor"), hit.field("device")) else { return false };
+        let id = format!("{vendor}:{device}");
+        let target = target_of(&id);
+        let is = |gpu: &Gpu| match (gpu.pci_id.text(), gpu.gfx.text(), &target) {
+            (Some(have), ..) => have == id,
+            (None, Some(gfx), Some(target)) => gfx == target,
+            // What no table knows is old.
+            (None, Some(gfx), None) => DROPPED.contains(&gfx),
+            (None, None, _) => true,
+        };
+        hit.signature.id == "kernel-kfd-skipped"
+            && !self.facts.gpus.is_empty()
+            && !self.facts.gpus.iter().any(is)
     }
 
     /// Whether the trouble is lack of memory as far as anybody said.
