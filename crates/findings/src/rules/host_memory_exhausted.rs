@@ -21,7 +21,14 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if report.has("managed-memory") && report.explains() || report.has("cgroup-oom") {
         return;
     }
-    let line = case.any_line(KILLS);
+    let line = case
+        .hits
+        .iter()
+        .copied()
+        .filter(|hit| KILLS.contains(&hit.signature.id))
+        // Long runs of pages fail in fragmented RAM, and shorter ones are tried; short ones fail when there is none.
+        .find(|hit| hit.number("order").is_none_or(|order| order <= 3))
+        .or_else(|| refused(case));
     let memory = &case.facts.memory;
     let (total, available) = (memory.total.get(), memory.available.get());
     let low = available.is_some_and(|available| {
@@ -32,7 +39,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
     // GTT draws on the host's free RAM: a request above it cannot be served whatever the limits say.
     let over = in_ram
         && asked.zip(available).is_some_and(|(asked, available)| asked > available)
-        && case.fit() != Fit::TooLarge;
+        // A pool that is too small refuses first.
+        && matches!(case.fit(), Fit::Fits | Fit::Unknown);
     if line.is_none() && !low && !over {
         return;
     }
@@ -82,4 +90,13 @@ fn check(case: &Case<'_>, report: &mut Report) {
         .fix(Fix::new(FixKind::KernelParam, "On an APU lower ttm.pages_limit so that the GPU leaves the OS a tenth of RAM and at least 4 GiB."))
         .fix(Fix::new(FixKind::Command, "Close what else uses RAM, or add swap as a cushion.").command("ps -eo pid,rss,comm --sort=-rss | head"));
     report.add(finding);
+}
+
+/// A request of host memory that was refused before or while it was made, larger than what this host has.
+fn refused<'a>(case: &Case<'a>) -> Option<&'a logs::Hit> {
+    let line = case.any_line(&["ollama-system-memory", "clr-alloc-failed-pinned"])?;
+    let asked = line.size("req").or_else(|| line.size("size"))?;
+    let memory = &case.facts.memory;
+    let most = memory.available.get().or(memory.total.get())?;
+    (asked > most).then_some(line)
 }

@@ -28,6 +28,14 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
     if report.explains() || !case.hip() {
         return;
     }
+    // Who puts experts, tensors or layers on the CPU himself knows.
+    let args = case.facts.workload.args.text().unwrap_or_default();
+    if ["--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe", "-ot ", "--override-tensor"]
+        .iter()
+        .any(|flag| args.contains(flag))
+    {
+        return;
+    }
     let model = |on_gpu: bool| {
         case.lines("llama-buffer-size").filter(move |hit| {
             let device = hit.field("dev").unwrap_or_default();
