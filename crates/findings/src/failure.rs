@@ -175,6 +175,12 @@ fn told<'a>(hit: &'a Hit) -> Option<Failure<'a>> {
             failure.requested = hit.size("size");
         }
         "ggml-vulkan-buffer-limit" | "vk-out-of-device-memory" => failure.api = Some(Api::Vulkan),
+        // What is left after the weights, or for the layers that were forced onto the GPU, is nothing.
+        "vllm-no-cache-blocks" => {
+            failure.api = Some(Api::Hip);
+            failure.part = Some(Part::Weights);
+        }
+        "ollama-memory-layout" => failure.part = Some(Part::Weights),
         "llama-compute-pp-buffers" => failure.part = Some(Part::Compute),
         "llama-kv-buffer" => failure.part = Some(Part::Context),
         "sdcpp-params-buffer" => {
@@ -240,7 +246,9 @@ fn join<'a>(have: &mut Failure<'a>, more: Failure<'a>) {
 mod tests {
     use super::*;
 
-    fn of(lines: &str) -> Option<(Option<Api>, Option<Bytes>, Option<Part>, Bytes)> {
+    type Told = (Option<Api>, Option<Bytes>, Option<Part>, Bytes);
+
+    fn of(lines: &str) -> Option<Told> {
         let scan = logs::scan_lines("t", lines.lines());
         let hits: Vec<_> = scan.hits.iter().collect();
         first(&hits).map(|f| (f.api, f.requested, f.part, f.loaded))

@@ -10,6 +10,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if report.explains() {
         return;
     }
+    let facts = case.facts;
     let held = unexplained_use(case);
     if !case.is_troubled() && held.is_none() {
         return;
@@ -35,6 +36,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
             format!("{why} What would decide is listed below, cheapest first."),
         )
         .because_of(line.map(|hit| Evidence::line(hit)))
+        .because_of(fact(&facts.workload.exit_status, "exit status").filter(|_| !case.exit_is(0)))
+        .because_of(fact(&facts.workload.symptom, "symptom"))
         .because_of(held);
     report.add(finding);
     asks(case, report);
