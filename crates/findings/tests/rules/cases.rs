@@ -83,7 +83,6 @@ impl Case {
         doctor::diagnose(&self.facts, &self.log)
     }
 
-
     /// What is wrong with the diagnosis.
     fn judge(&self, got: &Diagnosis) -> Vec<String> {
         let mut wrong = doctor::broken(got);
