@@ -171,7 +171,7 @@ fn gttsize_only(case: &Case<'_>) -> Option<Finding> {
     let from_log = logged.and_then(|hit| Some((Bytes(hit.number("gtt")?), Evidence::line(hit))));
     let (gttsize, evidence) = active.or(asked).or(from_log)?;
     let limit = ttm_limit(case.facts, gpu)?;
-    if gttsize.0 <= limit.bytes.0 + limit.bytes.0 / 50 {
+    if gttsize <= limit.bytes + Bytes(limit.bytes.0 / 50) {
         return None;
     }
     let observed = limit.source.origin != Origin::Sheet

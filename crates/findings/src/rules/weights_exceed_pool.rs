@@ -47,7 +47,7 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
     let (gpu, cpu) = (sum(true), sum(false));
     let Some(total) = case.pool_at_most() else { return };
     // A few GiB on the CPU are the embedding and what the user put there.
-    if gpu == Bytes(0) || cpu.0 < (gpu.0 + cpu.0) / 4 || gpu + cpu <= total {
+    if gpu == Bytes(0) || cpu.0 < (gpu + cpu).0 / 4 || gpu + cpu <= total {
         return;
     }
     let finding = RULE

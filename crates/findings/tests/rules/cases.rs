@@ -83,6 +83,11 @@ impl Case {
         doctor::diagnose(&self.facts, &self.log)
     }
 
+    /// The whole sheet.
+    pub fn sheet(&self) -> &Value {
+        &self.facts
+    }
+
     /// What is wrong with the diagnosis.
     fn judge(&self, got: &Diagnosis) -> Vec<String> {
         let mut wrong = doctor::broken(got);

@@ -20,4 +20,5 @@
 mod cases;
 mod coverage;
 mod doctor;
+mod properties;
 mod signatures;
