@@ -145,8 +145,9 @@ fn told<'a>(hit: &'a Hit) -> Option<Failure<'a>> {
         "torch-hipblas-alloc-failed" => failure.api = Some(Api::Hip),
         "clr-queue-abort-out-of-resources" | "rccl-hip-oom" => {
             failure.api = Some(Api::Hip);
-            failure.part = Some(Part::Compute);
             failure.free = hit.mib("free_mib");
+            // With much free it is not the device's memory that scratch could not get.
+            failure.part = failure.free.is_none_or(|free| free < Bytes::gib(2)).then_some(Part::Compute);
         }
         "ggml-cudamalloc-failed" => {
             if hit.field("reason").is_some_and(|reason| !reason.contains("out of memory")) {

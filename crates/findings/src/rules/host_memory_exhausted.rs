@@ -85,10 +85,29 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 .command("vllm serve MODEL --gpu-memory-utilization 0.80"),
         );
     }
+    let oomd = case.any_line(&["systemd-oomd-pressure", "systemd-oomd-swap"]);
     finding = finding
         .fix(Fix::new(FixKind::Flag, "Load without mapping the file (llama.cpp: --no-mmap), and lower context or slots, so that a reserve of RAM stays for the host."))
         .fix(Fix::new(FixKind::KernelParam, "On an APU lower ttm.pages_limit so that the GPU leaves the OS a tenth of RAM and at least 4 GiB."))
         .fix(Fix::new(FixKind::Command, "Close what else uses RAM, or add swap as a cushion.").command("ps -eo pid,rss,comm --sort=-rss | head"));
+    if oomd.is_some() {
+        finding = finding.fix(
+            Fix::new(FixKind::Command, "Or keep systemd-oomd from this service: it ends a whole unit for memory pressure, before the kernel would (ManagedOOMMemoryPressure=auto in the unit).")
+                .command("sudo systemctl edit NAME.service   # [Service] ManagedOOMMemoryPressure=auto")
+                .risk("under real lack of RAM the machine then stalls for longer before the kernel ends something"),
+        );
+    }
+    // Freed pages of GTT stay in TTM's own pool, by default as many as the page limit.
+    let pool = case.facts.ttm.page_pool_size.as_known().map(|pages| Bytes::pages(pages.value));
+    if case.is_apu() && pool.is_some_and(|pool| total.is_some_and(|total| pool.0 > total.0 / 4)) {
+        finding = finding.fix(crate::advice::boot::module_parameter(
+            case.facts,
+            "ttm",
+            "page_pool_size",
+            &Bytes::gib(4).whole_pages().to_string(),
+            "Or let TTM keep fewer freed pages for itself (page_pool_size, here 4 GiB), so that they go back to the OS.".to_owned(),
+        ));
+    }
     report.add(finding);
 }
 

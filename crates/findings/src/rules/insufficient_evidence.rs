@@ -113,6 +113,34 @@ fn asks(case: &Case<'_>, report: &mut Report) {
             "version 0x83 makes GPU programs fault or hang",
         ));
     }
+    let faults = [
+        "hip-illegal-address",
+        "rocr-memory-access-fault-not-present",
+        "clr-queue-abort-exception-1016",
+        "hip-launch-failure",
+    ];
+    if case.any_line(&faults).is_some() {
+        report.ask(Ask::new(
+            "the run again with AMD_SERIALIZE_KERNEL=3",
+            "kernels then run one by one, and the call that is named is the one that failed",
+        ));
+    }
+    let container = &facts.container;
+    if container.runtime.is_known() && !container.oom_kills.is_known() {
+        report.ask(Ask::new(
+            "the container's counters: cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory.max",
+            "oom_kill above zero means that its own limit ended the program",
+        ));
+    }
+    if case
+        .line("rocr-memory-access-fault-other")
+        .is_some_and(|hit| hit.field("reason").is_some_and(|r| r.contains("ECC")))
+    {
+        report.ask(Ask::new(
+            "the error counters of the device: cat /sys/class/drm/card*/device/ras/*_err_count",
+            "memory of the card that is broken",
+        ));
+    }
     if !facts.platform.os.is_known() && facts.kernel.release.value().is_none() {
         report.ask(Ask::new(
             "the operating system (platform): Linux, WSL or Windows",

@@ -19,7 +19,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
             "Weights, KV cache and compute buffers share one pool. GTT does not extend a card's VRAM for HIP, and no allocator setting does.",
         )
         .because_of(evidence(case))
-        .fixes(engine::smaller_weights(case.engine));
+        .fixes(engine::smaller_weights(case.engine))
+        .fixes(of_the_line(case));
     report.add(finding);
 }
 
@@ -78,4 +79,18 @@ fn larger_pool(case: &Case<'_>) -> Vec<Fix> {
         .undo("set the former size in the BIOS")],
         None => Vec::new(),
     }
+}
+
+/// What gives the weights more room where a setting took it.
+fn of_the_line(case: &Case<'_>) -> Option<Fix> {
+    if case.line("vllm-no-cache-blocks").is_some() {
+        let text = "Or give vLLM a larger share of the GPU where nothing else needs it (--gpu-memory-utilization), and save what graph capture takes (--enforce-eager).";
+        return Some(
+            Fix::new(FixKind::Flag, text)
+                .command("vllm serve MODEL --gpu-memory-utilization 0.95 --enforce-eager"),
+        );
+    }
+    case.line("ollama-memory-layout").map(|_| {
+        Fix::new(FixKind::Flag, "Or take num_gpu out of the request and the Modelfile: Ollama then chooses as many layers as fit.")
+    })
 }
