@@ -6,7 +6,13 @@ rule!("cgroup-oom", Container, 27);
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let container = &case.facts.container;
-    let line = case.any_line(&["memcg-oom", "k8s-oomkilled"]);
+    let killed = case.line("memcg-oom");
+    // Kubernetes says OOMKilled of a node that ran out of RAM too; the kernel's line tells the two apart.
+    let of_node = killed.is_none() && case.line("kernel-oom-kill").is_some();
+    if of_node {
+        return;
+    }
+    let line = killed.or_else(|| case.line("k8s-oomkilled"));
     let kills = container.oom_kills.get().filter(|kills| *kills > 0);
     let full = container
         .memory_current
@@ -39,7 +45,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let finding = RULE
         .finding(
             if line.is_some() || case.is_troubled() { Severity::Error } else { Severity::Warning },
-            if line.is_some() { Confidence::Certain } else { Confidence::Likely },
+            case.sure_if(killed.is_some()),
             format!("{is} was exceeded by host memory, and the program was killed"),
             "The limit counts host memory: page cache of the model file, pinned and managed buffers, the program itself. Memory that hipMalloc takes through KFD is not \
              charged to it, so the limit need not hold the whole GPU pool, and it does not protect the host from it either.",
