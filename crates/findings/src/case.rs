@@ -216,10 +216,11 @@ impl<'a> Case<'a> {
     /// What the workload needed at least, on the device, when it failed: what it held and what it asked for; the
     /// model's size where that is larger.
     pub fn need(&self) -> Option<Bytes> {
-        let asked = self
-            .failure
-            .as_ref()
-            .and_then(|failure| Some(failure.own().unwrap_or_default() + failure.requested?));
+        let asked = self.failure.as_ref().and_then(|failure| {
+            // PyTorch hands out again what it has cached.
+            let held = failure.own().unwrap_or_default() - failure.reserved.unwrap_or_default();
+            Some(held + failure.requested?)
+        });
         asked.max(self.facts.workload.model.get())
     }
 

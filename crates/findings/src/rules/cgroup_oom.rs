@@ -1,6 +1,7 @@
 //! The container's memory limit killed the program.
 
 use super::prelude::*;
+use crate::advice::container::{self, Runtime};
 
 rule!("cgroup-oom", Container, 27);
 
@@ -31,17 +32,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
         || "the container's memory limit".to_owned(),
         |limit| format!("the container's memory limit of {limit}"),
     );
-    let kubernetes = container.runtime.text().is_some_and(|runtime| runtime.contains("kube"))
-        || case.line("k8s-oomkilled").is_some();
-    let first = if kubernetes {
-        Fix::new(FixKind::Flag, "Raise the pod's memory limit (resources.limits.memory, which becomes memory.max) above what loading needs: model file, pinned buffers and the program.")
-            .command("kubectl set resources deployment NAME --limits=memory=64Gi")
-            .check("kubectl describe pod NAME   # no OOMKilled")
-    } else {
-        Fix::new(FixKind::Flag, "Raise the container's memory limit (--memory, memory.max) above what loading needs: model file, pinned buffers and the program.")
-            .command("docker update --memory 64g --memory-swap 64g NAME")
-            .check("cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays")
-    };
+    let kubernetes = case.line("k8s-oomkilled").map(|_| Runtime::Kubernetes);
+    let runtime = container::runtime(case.facts).or(kubernetes).unwrap_or(Runtime::Docker);
+    let first = container::more_memory(runtime);
     let finding = RULE
         .finding(
             if line.is_some() || case.is_troubled() { Severity::Error } else { Severity::Warning },
