@@ -241,13 +241,25 @@ impl<'a> Case<'a> {
         self.facts.workload.program.is_known() || self.engine.is_some()
     }
 
-    /// How [`Case::need`] compares with HIP's pool and with what settings could make of it.
+    /// What the workload's API can allocate at most: HIP's pool, or for Vulkan all heaps, which on an APU are two.
+    pub fn capacity(&self) -> Option<Bytes> {
+        if !self.vulkan() {
+            return self.hip_pool()?.total;
+        }
+        let pool = self.pool(Api::Vulkan)?;
+        let other = || pool.ceilings.iter().find(|c| c.name == "other-heap").map(|c| c.bytes);
+        Some(pool.total? + other().filter(|_| self.is_apu()).unwrap_or_default())
+    }
+
+    /// How [`Case::need`] compares with [`Case::capacity`] and with what settings could make of it.
     pub fn fit(&self) -> Fit {
-        let (Some(need), Some(total)) = (self.need(), self.hip_pool().and_then(|pool| pool.total)) else {
-            return Fit::Unknown;
-        };
+        let (Some(need), Some(total)) = (self.need(), self.capacity()) else { return Fit::Unknown };
         if need <= total {
             return Fit::Fits;
+        }
+        // Vulkan's heaps grow with GTT; how far is not derived here.
+        if self.vulkan() && self.is_apu() {
+            return Fit::Exceeds;
         }
         if !self.is_apu() {
             return Fit::TooLarge;

@@ -21,7 +21,7 @@ pub(super) fn shortage(case: &Case<'_>, report: &Report) -> Option<Shortage> {
     if report.explains_shortage() {
         return None;
     }
-    let total = case.hip_pool().and_then(|pool| pool.total);
+    let total = case.capacity();
     let need = case.need();
     let model = case.facts.workload.model.get();
     // The file alone is larger than the pool: nothing has to fail first.
@@ -86,7 +86,8 @@ pub(super) fn figures(shortage: &Shortage) -> String {
 /// Evidence that all three share.
 pub(super) fn evidence(case: &Case<'_>) -> Vec<Evidence> {
     let pool = ["vram", "ttm.pages_limit", "kfd-system-limit"];
-    let binding = case.hip_pool().and_then(|pool| pool.limited_by).map(|by| by.name());
+    let binding =
+        case.hip_pool().filter(|_| !case.vulkan()).and_then(|pool| pool.limited_by).map(|by| by.name());
     let ceiling =
         pool.iter().filter(|name| Some(**name) == binding).find_map(|name| case.ceiling_evidence(name));
     case.failure_evidence().into_iter().chain(model_evidence(case)).chain(ceiling).collect()
