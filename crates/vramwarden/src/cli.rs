@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -54,6 +55,13 @@ pub struct SourceArgs {
     pub with_host: bool,
 }
 
+impl SourceArgs {
+    /// Whether this machine is looked at.
+    pub fn is_live(&self) -> bool {
+        self.root.is_none() && self.bundle.is_none() && !self.no_host
+    }
+}
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   vramwarden doctor                              look at this machine
@@ -62,6 +70,8 @@ Examples:
   vramwarden doctor --no-host --log pasted.txt   somebody else's log, without this machine
   vramwarden doctor --bundle host.tgz            a machine without network, carried out as a file
   vramwarden doctor --format markdown            to paste into an issue
+  vramwarden doctor -- llama-server -m x.gguf    run a program, and say what went wrong with it
+  vramwarden doctor --report r.md --format markdown --silence 300 -- python3 main.py
 
 Exit status: 0 nothing wrong, 1 a finding of severity error, 2 bad usage or input, 3 the environment failed.";
 
@@ -88,6 +98,16 @@ pub struct DoctorArgs {
     /// Also list every ceiling, and what could not be read and why.
     #[arg(short, long)]
     pub verbose: bool,
+    /// With -- CMD: say so when the program has printed nothing for so long.
+    #[arg(long, value_name = "SECONDS", requires = "program", value_parser = clap::value_parser!(u64).range(1..))]
+    pub silence: Option<u64>,
+    /// With -- CMD: write the answer to FILE, in --format, instead of stderr.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub report: Option<PathBuf>,
+    /// A program to run. Its output is passed through; the answer goes to stderr. Without a terminal on stdout, or with
+    /// another --format than plain, the program writes to pipes.
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["explain"])]
+    pub program: Vec<OsString>,
 }
 
 const BUNDLE_EXAMPLES: &str = "\

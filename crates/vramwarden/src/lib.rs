@@ -8,7 +8,9 @@ mod exit;
 mod gather;
 mod kmsg;
 mod output;
+mod program;
 mod render;
+mod signals;
 
 pub use exit::{Exit, Failure};
 
