@@ -36,7 +36,7 @@ pub enum Format {
 }
 
 /// Where facts come from.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct SourceArgs {
     /// Read /proc, /sys, /etc and /dev under DIR instead of /.
     #[arg(long, value_name = "DIR", conflicts_with = "bundle")]
@@ -72,6 +72,7 @@ Examples:
   vramwarden doctor --format markdown            to paste into an issue
   vramwarden doctor -- llama-server -m x.gguf    run a program, and say what went wrong with it
   vramwarden doctor --report r.md --format markdown --silence 300 -- python3 main.py
+  vramwarden doctor --watch --log server.log     stay, and speak when something goes wrong
 
 Exit status: 0 nothing wrong, 1 a finding of severity error, 2 bad usage or input, 3 the environment failed.";
 
@@ -98,6 +99,16 @@ pub struct DoctorArgs {
     /// Also list every ceiling, and what could not be read and why.
     #[arg(short, long)]
     pub verbose: bool,
+    /// Stay: follow the logs as tail -F does, the kernel's log and this host, and speak when a finding appears, gets
+    /// worse or is gone. With --format json each event is one line (vramwarden.watch/1).
+    #[arg(long, conflicts_with_all = ["bundle", "explain", "deep", "program"])]
+    pub watch: bool,
+    /// With --watch: read the host every so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "watch", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub every: u64,
+    /// With --watch: end with status 1 at the first error spoken of.
+    #[arg(long, requires = "watch")]
+    pub once_found: bool,
     /// With -- CMD: say so when the program has printed nothing for so long.
     #[arg(long, value_name = "SECONDS", requires = "program", value_parser = clap::value_parser!(u64).range(1..))]
     pub silence: Option<u64>,

@@ -11,6 +11,7 @@ mod output;
 mod program;
 mod render;
 mod signals;
+mod watch;
 
 pub use exit::{Exit, Failure};
 
