@@ -167,7 +167,9 @@ pub fn usage(error: &clap::Error) -> Option<String> {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     // After the usage come only the words that --help says better.
+    // A misspelt option is not meant as the name of a program to run.
     let said: Vec<&str> = lines
+        .filter(|line| !(line.starts_with("tip: to pass ") && line.contains("as a value, use '-- ")))
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .map(|line| line.strip_prefix("error: ").unwrap_or(line))
         .collect();

@@ -31,13 +31,13 @@ const LONGEST: usize = 4096;
 /// The facts that a command line and our environment state.
 pub fn facts(command: &[OsString]) -> Facts {
     let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut facts = Facts::default();
-    facts.workload = Workload {
+    let workload = Workload {
         program: said(Some(program(&words))),
         api: said(api(&words).map(str::to_owned)),
         args: said(Some(line(&words))),
         ..Workload::default()
     };
+    let mut facts = Facts { workload, ..Facts::default() };
     let given = words.iter().filter_map(|word| word.split_once('=')).take_while(|_| is(&words, &["env"]));
     let inherited = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use logs::{Hit, Scan, Scanner};
@@ -27,6 +27,7 @@ pub struct Follower {
     at: u64,
     /// Bytes of a line that has no end yet.
     partial: Vec<u8>,
+    tail: Tail,
     lines: Lines,
     /// Why it cannot be read, told once.
     trouble: Option<String>,
@@ -48,6 +49,7 @@ impl Follower {
             open: None,
             at: 0,
             partial: Vec::new(),
+            tail: Tail::default(),
             lines: Lines::new(&shown),
             trouble: None,
         };
@@ -80,6 +82,7 @@ impl Follower {
     fn open(&mut self, at_end: bool) -> Option<String> {
         self.at = 0;
         self.partial.clear();
+        self.tail = Tail::default();
         self.lines.number = 0;
         // Without NONBLOCK opening a FIFO would wait for its writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -92,6 +95,7 @@ impl Follower {
                         self.lines.number = newlines(&mut file);
                     }
                     self.at = file.seek(SeekFrom::End(0)).unwrap_or(0);
+                    self.tail = Tail::before(&file, self.at);
                 }
                 self.open = Some((file, meta));
                 None
@@ -108,10 +112,12 @@ impl Follower {
 
     fn read(&mut self, hits: &mut Vec<Hit>) {
         let Some((file, opened)) = &mut self.open else { return };
-        if opened.is_file() && file.metadata().is_ok_and(|meta| meta.len() < self.at) {
-            // Truncated in place. One that has grown past where we were meanwhile cannot be told from one that grew.
+        let truncated =
+            |meta: Metadata| meta.len() < self.at || meta.len() > self.at && !self.tail.is(file, self.at);
+        if opened.is_file() && file.metadata().is_ok_and(truncated) {
             self.at = file.rewind().map_or(self.at, |()| 0);
             self.partial.clear();
+            self.tail = Tail::default();
             self.lines.number = 0;
         }
         let mut buffer = vec![0; 64 << 10];
@@ -125,6 +131,7 @@ impl Follower {
             };
             self.at += length as u64;
             left = left.saturating_sub(length as u64);
+            self.tail.push(&buffer[..length]);
             self.partial.extend_from_slice(&buffer[..length]);
             let end = self.partial.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let end = if end == 0 && self.partial.len() > OPEN_LINE { self.partial.len() } else { end };
@@ -132,6 +139,34 @@ impl Follower {
             self.partial.drain(..end);
         }
         self.lines.take(hits);
+    }
+}
+
+/// The last bytes that were read. A file that was truncated and has grown past where we were is known by others there.
+#[derive(Default)]
+struct Tail(Vec<u8>);
+
+impl Tail {
+    const LENGTH: usize = 128;
+
+    fn before(file: &File, at: u64) -> Self {
+        let mut bytes = vec![0; Self::LENGTH.min(usize::try_from(at).unwrap_or(Self::LENGTH))];
+        let from = at - bytes.len() as u64;
+        match file.read_exact_at(&mut bytes, from) {
+            Ok(()) => Self(bytes),
+            Err(_) => Self::default(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(Self::LENGTH)..]);
+        self.0.drain(..self.0.len().saturating_sub(Self::LENGTH));
+    }
+
+    fn is(&self, file: &File, at: u64) -> bool {
+        let mut bytes = vec![0; self.0.len()];
+        let before = at.saturating_sub(bytes.len() as u64);
+        file.read_exact_at(&mut bytes, before).is_ok() && bytes == self.0
     }
 }
 

@@ -73,7 +73,7 @@ impl State {
                 self.active.iter().position(|active| {
                     active.finding.id == finding.id
                         && !found.iter().any(|(other, _)| *other == active.key)
-                        && (finding.severity < active.finding.severity || !active.logged && of_host(finding))
+                        && (finding.severity < active.finding.severity || of_host(finding))
                 })
             });
             let Some(active) = at.and_then(|at| self.active.get_mut(at)) else {
