@@ -177,7 +177,7 @@ fn accompany(
     drop(lifelines);
     // A reader that no longer reads must not keep us from ending when we are asked to.
     while pumps.iter().any(|pump| !pump.is_finished()) {
-        if !signals.sleep(Duration::from_millis(5)).is_empty() && asked.is_some() {
+        if !signals.sleep(Duration::from_millis(5)).is_empty() {
             break;
         }
     }

@@ -84,10 +84,12 @@ fn die_with_us(program: &mut Command) {
     unsafe { program.pre_exec(ask) };
 }
 
-fn not_started(name: &Path, error: &io::Error) -> Failure {
-    let name = name.display();
+fn not_started(path: &Path, error: &io::Error) -> Failure {
+    let name = path.display();
+    // Without a slash it is looked for on PATH, and a file here of that name is another.
+    let is_there = path.components().count() > 1 && path.exists();
     match error.kind() {
-        io::ErrorKind::NotFound if Path::new(&name.to_string()).exists() => {
+        io::ErrorKind::NotFound if is_there => {
             Failure::Input(format!("{name}: its interpreter is missing; look at its first line"))
         }
         io::ErrorKind::NotFound => {
@@ -125,7 +127,8 @@ struct Stream {
 
 impl Stream {
     /// A pipe, or a pseudoterminal where `stream` is a terminal. Only output goes through it: the program reads our
-    /// terminal itself, and that is the one that controls it.
+    /// terminal itself, and that is the one that controls it. It has our terminal's size at the start; a later change
+    /// does not reach it.
     fn like(stream: impl IsTerminal + AsFd, terminals: bool) -> io::Result<Self> {
         if terminals && stream.is_terminal() {
             Ok(Self::terminal(stream.as_fd())?)

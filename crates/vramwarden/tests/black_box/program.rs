@@ -233,6 +233,23 @@ fn term_and_int_reach_the_program_once_and_the_answer_still_comes() {
 }
 
 #[test]
+fn a_reader_that_reads_nothing_does_not_keep_us_from_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    // More than our stdout's pipe holds, less than that and the program's own.
+    let mut child = running(&["--report", report.to_str().unwrap()], "sleep 0.3; head -c 100000 /dev/zero");
+    let unread = child.stdout.take();
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    until("the program has started", || std::fs::read_to_string(&children).is_ok_and(|c| !c.is_empty()));
+    until("the program has ended", || std::fs::read_to_string(&children).is_ok_and(|c| c.is_empty()));
+    assert!(child.try_wait().unwrap().is_none(), "it waits for the reader");
+    signal(child.id(), "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(std::fs::read_to_string(report).unwrap().contains("status 0 "));
+    drop(unread);
+}
+
+#[test]
 fn a_program_that_ends_as_it_is_asked_to_is_in_no_trouble() {
     let mut child = running(&[], "echo $$; exec sleep 600");
     let (_, _out) = first_line(&mut child);
