@@ -4,7 +4,7 @@ use findings::{Severity, diagnose};
 
 use crate::cli::{DoctorArgs, Format};
 use crate::gather::gather;
-use crate::{Exit, Failure, output, render};
+use crate::{Exit, Failure, output, program, render, watch};
 
 /// Looks, and says what is wrong.
 ///
@@ -13,6 +13,12 @@ use crate::{Exit, Failure, output, render};
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(id) = &args.explain {
         return explain(id);
+    }
+    if !args.program.is_empty() {
+        return program::run(args);
+    }
+    if args.watch {
+        return watch::run(args);
     }
     let gathered = gather(&args.source, &args.log, args.deep)?;
     for warning in &gathered.warnings {

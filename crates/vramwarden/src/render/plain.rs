@@ -138,6 +138,19 @@ impl Page {
         }
     }
 
+    /// What `--watch` says of a finding: the verdict with the time, and unless it is gone the finding.
+    pub fn event(&self, time: &str, gone: bool, finding: &Finding) -> String {
+        let mut out = String::new();
+        let verdict = capital(&finding.title);
+        if gone {
+            self.line(&mut out, &format!("{time} Gone: {verdict} ({}).", finding.id));
+        } else {
+            self.line(&mut out, &self.bold(&format!("{time} {verdict}.")));
+            self.finding(&mut out, 1, finding);
+        }
+        out
+    }
+
     pub(super) fn bold(&self, text: &str) -> String {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
