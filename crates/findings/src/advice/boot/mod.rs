@@ -68,7 +68,7 @@ pub fn remove_parameter(facts: &Facts, name: &str, text: String) -> Fix {
             let change = Change::Word { path: file.clone(), name: name.to_owned(), value: None };
             let after = after_edit(family, &file);
             fix.command(format!("sudo sed -i -E 's/ ?{pattern}//' {file} && {after} && sudo reboot"))
-                .change(change)
+                .change(change, rest(after))
         }
         (_, None) => {
             fix.command(format!("grep -rn '{name}' {GRUB} {KERNEL_CMDLINE} {ENTRIES} /etc/modprobe.d"))
@@ -108,6 +108,11 @@ fn after_edit(family: Family, file: &str) -> &'static str {
     }
 }
 
+/// What is left to type after an edit.
+fn rest(after: &str) -> String {
+    if after == "true" { "sudo reboot".to_owned() } else { format!("{after} && sudo reboot") }
+}
+
 /// `name` or `name=value` for sed -E, dots taken literally.
 fn sed_pattern(name: &str) -> String {
     format!("{}(=[^ \"'\\'']*)?", name.replace('.', "\\."))
@@ -121,7 +126,10 @@ fn on_command_line(fix: Fix, family: Family, file: &str, name: &str, value: &str
     let mut fix = fix
         .command(format!("{} && {after} && sudo reboot", edit(value)))
         .undo(format!("put the former value of {name} back in {file}, then: {after} && sudo reboot"))
-        .change(Change::Word { path: file.to_owned(), name: name.to_owned(), value: Some(value.to_owned()) });
+        .change(
+            Change::Word { path: file.to_owned(), name: name.to_owned(), value: Some(value.to_owned()) },
+            rest(after),
+        );
     fix.text += &format!(
         " It stands in {file} now and is changed there, because the command line overrides /etc/modprobe.d."
     );
@@ -132,7 +140,11 @@ fn in_modprobe(fix: Fix, family: Family, module: &str, parameter: &str, value: &
     let file = own_file(module);
     let option = format!("options {module} {parameter}={value}");
     let write = format!("echo '{option}' | sudo tee {file}");
-    let fix = fix.change(Change::File { path: file.clone(), content: format!("{option}\n") });
+    let rebuild = family.rebuild().map_or_else(
+        || format!("rebuild the initramfs ({REBUILD_BY_NAME}) && sudo reboot"),
+        |rebuild| format!("{rebuild} && sudo reboot"),
+    );
+    let fix = fix.change(Change::File { path: file.clone(), content: format!("{option}\n") }, rebuild);
     match family.rebuild() {
         Some(rebuild) => fix
             .command(format!("{write} && {rebuild} && sudo reboot"))
@@ -161,7 +173,10 @@ fn nixos(fix: Fix, name: &str, value: &str) -> Fix {
             "printf '%s\\n' '{{ ... }}: {{ boot.kernelParams = [ \"{name}={value}\" ]; }}' | sudo tee {NIXOS} && sudo nixos-rebuild boot && sudo reboot"
         ))
         .undo(format!("take {NIXOS} out of imports, sudo rm {NIXOS} && sudo nixos-rebuild boot && sudo reboot"))
-        .change(Change::File { path: NIXOS.to_owned(), content });
+        .change(
+            Change::File { path: NIXOS.to_owned(), content },
+            "sudo nixos-rebuild boot && sudo reboot",
+        );
     fix.text += " Name ./vramwarden.nix under imports in /etc/nixos/configuration.nix first.";
     fix
 }
