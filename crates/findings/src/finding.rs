@@ -117,10 +117,10 @@ pub enum Change {
         /// What it shall hold.
         content: String,
     },
-    /// A kernel parameter in a file of the boot loader: /etc/default/grub, /etc/kernel/cmdline, an entry.
+    /// A kernel parameter in files of the boot loader: /etc/default/grub, /etc/kernel/cmdline, entries.
     Word {
-        /// The file's path.
-        path: String,
+        /// The files' paths.
+        paths: Vec<String>,
         /// The parameter, `ttm.pages_limit`.
         name: String,
         /// Its value; `None` takes the parameter away.
@@ -157,12 +157,24 @@ pub struct Fix {
     /// What `doctor --apply` does of it; the rest of `command` is left to the user.
     #[serde(skip)]
     pub change: Option<Change>,
+    /// What of `command` is left to type once the change is made, joined by ` && `.
+    #[serde(skip)]
+    pub after: Option<String>,
 }
 
 impl Fix {
     /// A step in words.
     pub fn new(kind: FixKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into(), command: None, risk: None, undo: None, check: None, change: None }
+        Self {
+            kind,
+            text: text.into(),
+            command: None,
+            risk: None,
+            undo: None,
+            check: None,
+            change: None,
+            after: None,
+        }
     }
 
     /// With what to type.
@@ -183,9 +195,10 @@ impl Fix {
         self
     }
 
-    /// With what `doctor --apply` can do of it.
-    pub fn change(mut self, change: Change) -> Self {
+    /// With what `doctor --apply` can do of it, and what is left to type then.
+    pub fn change(mut self, change: Change, after: impl Into<String>) -> Self {
         self.change = Some(change);
+        self.after = Some(after.into());
         self
     }
 

@@ -73,6 +73,8 @@ Examples:
   vramwarden doctor -- llama-server -m x.gguf    run a program, and say what went wrong with it
   vramwarden doctor --report r.md --format markdown --silence 300 -- python3 main.py
   vramwarden doctor --watch --log server.log     stay, and speak when something goes wrong
+  sudo vramwarden doctor --apply apu-ttm-limit   show the change that mends it, ask, and make it
+  sudo vramwarden doctor --undo apu-ttm-limit    put the files back as they were
 
 Exit status: 0 nothing wrong, 1 a finding of severity error, 2 bad usage or input, 3 the environment failed.";
 
@@ -96,6 +98,17 @@ pub struct DoctorArgs {
     /// Explain a finding id instead of looking at anything.
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
+    /// Make the changes of files that mend finding ID: shows them, what is left to type and how to undo it, and asks.
+    /// With --root the files under DIR are changed.
+    #[arg(long, value_name = "ID", group = "change", conflicts_with_all = ["bundle", "no_host", "explain", "format"])]
+    pub apply: Option<String>,
+    /// Put the files that --apply ID changed back as they were.
+    #[arg(long, value_name = "ID", group = "change",
+        conflicts_with_all = ["bundle", "no_host", "explain", "format", "facts", "log", "deep"])]
+    pub undo: Option<String>,
+    /// With --apply or --undo: do not ask.
+    #[arg(short, long, requires = "change")]
+    pub yes: bool,
     /// Also list every ceiling, and what could not be read and why.
     #[arg(short, long)]
     pub verbose: bool,

@@ -4,7 +4,7 @@ use findings::{Severity, diagnose};
 
 use crate::cli::{DoctorArgs, Format};
 use crate::gather::gather;
-use crate::{Exit, Failure, output, program, render, watch};
+use crate::{Exit, Failure, apply, output, program, render, watch};
 
 /// Looks, and says what is wrong.
 ///
@@ -19,6 +19,12 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
     if args.watch {
         return watch::run(args);
+    }
+    if let Some(id) = &args.apply {
+        return apply::apply(args, id);
+    }
+    if let Some(id) = &args.undo {
+        return apply::undo(args, id);
     }
     let gathered = gather(&args.source, &args.log, args.deep)?;
     for warning in &gathered.warnings {
@@ -51,16 +57,19 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
 fn explain(id: &str) -> Result<Exit, Failure> {
     match findings::rules().iter().find(|rule| rule.id == id) {
         Some(rule) => output::print(rule.page).map(|()| Exit::Fine),
-        None => {
-            let known = || findings::rules().iter().map(|rule| rule.id);
-            let near = known().min_by_key(|known| distance(known, id));
-            let mend = match near.filter(|near| 2 * distance(near, id) <= near.len()) {
-                Some(near) => format!("did you mean {near}?"),
-                None => format!("the ids are {}", known().collect::<Vec<_>>().join(", ")),
-            };
-            Err(Failure::Input(format!("--explain: no finding is named {id:?}; {mend}")))
-        }
+        None => Err(unknown("--explain", id)),
     }
+}
+
+/// Says that `option` was given an id that no finding has.
+pub(crate) fn unknown(option: &str, id: &str) -> Failure {
+    let known = || findings::rules().iter().map(|rule| rule.id);
+    let near = known().min_by_key(|known| distance(known, id));
+    let mend = match near.filter(|near| 2 * distance(near, id) <= near.len()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("the ids are {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Failure::Input(format!("{option}: no finding is named {id:?}; {mend}"))
 }
 
 /// Edits between two words (Levenshtein).

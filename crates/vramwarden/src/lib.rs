@@ -1,5 +1,6 @@
 //! The binary's parts: the command line, the commands, and what renders their answers.
 
+mod apply;
 pub mod bundle;
 pub mod cli;
 mod deep;

@@ -31,10 +31,13 @@ pub fn set(facts: &Facts, gpu: usize, size: Bytes, gain: &str) -> Fix {
             format!("Set the carveout (UMA frame buffer) to {size}; the kernel can write it for the next boot. {gain}"),
         )
         .command(format!("echo {} | sudo tee /sys/bus/pci/devices/{bdf}/uma/carveout", index.trim()))
-        .change(Change::Sysfs {
-            path: format!("/sys/bus/pci/devices/{bdf}/uma/carveout"),
-            value: index.trim().to_owned(),
-        })
+        .change(
+            Change::Sysfs {
+                path: format!("/sys/bus/pci/devices/{bdf}/uma/carveout"),
+                value: index.trim().to_owned(),
+            },
+            "sudo reboot",
+        )
         .risk("takes effect at the next boot; Vulkan and HIP then use system memory through GTT")
         .undo("write the former index, then reboot")
         .check("cat /sys/class/drm/card*/device/mem_info_vram_total"),

@@ -49,8 +49,9 @@ fn meant(name: &str) -> Option<&'static str> {
 fn check(case: &Case<'_>, report: &mut Report) {
     let found = misspelt(case)
         .or_else(|| other_module(case))
-        .or_else(|| gttsize_only(case))
+        // A limit that is asked for already says more than a gttsize beside it.
         .or_else(|| not_in_force(case))
+        .or_else(|| gttsize_only(case))
         .or_else(|| not_booted_yet(case));
     if let Some(finding) = found {
         report.add(finding);
