@@ -214,7 +214,12 @@ pub fn first<'a>(hits: &[&'a Hit]) -> Option<Failure<'a>> {
         }
     }
     let mut failure = found?;
-    failure.part = failure.part.or_else(|| loaded.next());
+    let first_of_all = || {
+        // Nothing was loaded before, and llama.cpp asks for the weights first: a large request is for them.
+        let ggml = failure.lines.iter().any(|hit| hit.signature.id == "ggml-cudamalloc-failed");
+        (ggml && failure.requested >= Some(Bytes::gib(2))).then_some(Part::Weights)
+    };
+    failure.part = failure.part.or_else(|| loaded.next()).or_else(first_of_all);
     Some(failure)
 }
 

@@ -24,6 +24,11 @@ pub fn run(args: &BundleArgs) -> Result<Exit, Failure> {
             "{file}: exists; choose another name, or overwrite it with --force"
         )));
     }
+    if args.file.as_os_str() == "-" {
+        return Err(Failure::Input(
+            "-: a bundle is written to a file; name one, such as host.tgz".to_owned(),
+        ));
+    }
     let tree = match &args.root {
         Some(root) => under(root)?,
         None => Tree::live().map_err(|error| Failure::Environment(error.to_string()))?,

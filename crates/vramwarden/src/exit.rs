@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use facts::bundle::{BundleError, Fault};
 
+use crate::render::harmless;
+
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -46,8 +48,7 @@ impl fmt::Display for Failure {
     /// One line, whatever the text it was made of.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Input(text) | Self::Environment(text)) = self;
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        f.write_str(&without_number(&text))
+        f.write_str(&without_number(&harmless::text(text)))
     }
 }
 

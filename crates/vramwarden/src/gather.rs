@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use facts::bundle::Bundle;
-use facts::host::{Host, Tree};
+use facts::host::{Host, Refusal, Tree};
 use facts::{Facts, Gpu, sheet};
 use logs::Scan;
 
@@ -49,9 +49,21 @@ pub fn open(path: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     })?;
     match file.metadata() {
         Ok(meta) if meta.is_dir() => Err(Failure::Input(format!("{name}: a directory; name a file in it"))),
+        // /dev/zero and its like never end.
+        Ok(meta) if endless(&meta) => {
+            Err(Failure::Input(format!("{name}: a device; name a file, a pipe, or - for stdin")))
+        }
         Ok(_) => Ok((name, Box::new(file))),
         Err(error) => Err(refuse(error.to_string())),
     }
+}
+
+/// Whether it is a character device that is no terminal: what it gives has no end.
+fn endless(meta: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    // Terminals have majors 4, 5 and 136 to 143; /dev/null is major 1, minor 3, and ends at once.
+    let major = (meta.rdev() >> 8) & 0xfff;
+    meta.file_type().is_char_device() && !matches!(major, 4 | 5 | 136..=143) && meta.rdev() != 0x103
 }
 
 /// Scans one log.
@@ -102,7 +114,11 @@ enum Source {
 /// `root` is no directory, or holds no host.
 pub fn under(root: &Path) -> Result<Tree, Failure> {
     let tree = Tree::under(root).map_err(|error| Failure::Input(error.to_string()))?;
-    if [tree.list("/proc"), tree.list("/sys")].iter().all(Result::is_err) {
+    let looks = [tree.list("/proc"), tree.list("/sys")];
+    if let Some(Refusal::Failed(why)) = looks.iter().find_map(|look| look.as_ref().err()) {
+        return Err(Failure::Environment(format!("{}: {why}; it could not be looked into", root.display())));
+    }
+    if looks.iter().all(Result::is_err) {
         let root = root.display();
         return Err(Failure::Input(format!(
             "{root}: holds neither proc nor sys; --root takes a directory that stands for /"
@@ -132,6 +148,11 @@ fn source(args: &SourceArgs) -> Result<Source, Failure> {
 pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>], deep: bool) -> Result<Gathered, Failure> {
     if args.no_host && args.facts.is_none() && args.bundle.is_none() && logs.is_empty() {
         let what = "--no-host: nothing else is given to look at; give a log (--log), a sheet or a bundle";
+        return Err(Failure::Input(what.to_owned()));
+    }
+    let given = logs.iter().map(AsRef::as_ref).chain(args.facts.as_deref()).chain(args.bundle.as_deref());
+    if given.filter(|path| path.as_os_str() == "-").count() > 1 {
+        let what = "-: stdin is named twice; it can be read once, so put the other into a file";
         return Err(Failure::Input(what.to_owned()));
     }
     gather_with(args, logs, deep, More::default())

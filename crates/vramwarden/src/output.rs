@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::Failure;
+use crate::render::harmless;
 
 /// Writes `text` to stdout.
 ///
@@ -20,7 +21,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes one line about the work to stderr. Where nobody can read it, the answer matters more.
 pub fn note(text: &str) {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = harmless::text(text);
     let _ = writeln!(io::stderr(), "vramwarden: {line}");
 }
 

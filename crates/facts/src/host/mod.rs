@@ -139,9 +139,13 @@ pub fn read(host: &dyn Host) -> Facts {
     let cards = cards::find(host);
     let topology = kfd::Topology::read(host);
     let mut gpus = cards::gpus(host, &cards, &topology);
-    let gpus_seen = match host.list("/sys") {
+    let looked = match host.list(cards::DRM) {
+        Err(Refusal::Absent) => host.list("/sys"),
+        other => other,
+    };
+    let gpus_seen = match looked {
         Ok(_) => read::known(gpus.len() as u64, cards::DRM, &format!("{} AMD GPUs", gpus.len())),
-        Err(refusal) => Reading::Missing(read::missing(refusal, "/sys")),
+        Err(refusal) => Reading::Missing(read::missing(refusal, cards::DRM)),
     };
     let mounts = container::Mounts::read(host);
     let meminfo = read::Text::open(host, "/proc/meminfo");

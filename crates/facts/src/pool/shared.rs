@@ -50,7 +50,9 @@ fn gttsize_set(facts: &Facts) -> Option<bool> {
 /// limit where HIP memory comes from GTT; the GTT manager's size where `gttsize` does not move it; the limit asked for on
 /// the command line; half of the RAM that the OS sees, TTM's default; the total that HIP reports.
 pub fn ttm_limit(facts: &Facts, gpu: &Gpu) -> Option<Ttm> {
-    if let Some(pages) = facts.ttm.pages_limit.as_known() {
+    // No limit that lets the machine work is 0, and none is a product that overflows.
+    let plausible = |pages: u64| pages > 0 && pages < (1 << 48);
+    if let Some(pages) = facts.ttm.pages_limit.as_known().filter(|known| plausible(known.value)) {
         return Some(Ttm {
             bytes: Bytes::pages(pages.value),
             formula: format!("{} pages × {PAGE}", pages.value),

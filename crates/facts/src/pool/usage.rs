@@ -18,6 +18,9 @@ pub struct Holder {
     pub alive: Option<bool>,
 }
 
+/// No machine has this much: the counter ran below zero.
+const ABSURD: Bytes = Bytes(1 << 60);
+
 /// KFD keeps page tables out of reach: `total >> 14` and at least this much
 /// (`AMDGPU_VRAM_RESERVE` class figures; `amdgpu_amdkfd_get_available_memory`).
 fn page_table_reserve(total: Bytes) -> Bytes {
@@ -32,6 +35,12 @@ pub(super) fn fill(facts: &Facts, gpu: &Gpu, mut pool: Pool) -> Pool {
         (_, true) => (gpu.gtt_used.get(), None),
         (_, false) => (gpu.vram_used.get(), gpu.vram_free.get()),
     };
+    // A counter that ran below zero is no use, nor is more than a tenth beyond all there is.
+    let used = used.filter(|used| {
+        pool.total
+            .is_none_or(|total| used.0 / 11 * 10 <= total.0.max(gpu.gtt_total.get().unwrap_or_default().0))
+    });
+    let free = free.filter(|free| pool.total.is_none_or(|total| *free <= total));
     let hip_free = (pool.api == Api::Hip).then(|| gpu.hip_free.get()).flatten();
     // A free figure above the total is a known fault of the runtime, not a measurement.
     let hip_free = hip_free.filter(|free| pool.total.is_some_and(|total| *free <= total));
@@ -81,7 +90,7 @@ fn holders(facts: &Facts, gpu: &Gpu, pool: &Pool) -> Vec<Holder> {
                 (_, false) => process.vram,
             };
             let by_kfd = process.kfd.filter(|_| pool.api == Api::Hip || by_drm.is_none());
-            let bytes = by_drm.max(by_kfd);
+            let bytes = by_drm.max(by_kfd).filter(|bytes| *bytes < ABSURD);
             Holder { pid: process.pid, name: process.name.clone(), bytes, alive: process.alive }
         })
         .collect();

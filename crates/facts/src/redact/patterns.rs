@@ -40,7 +40,7 @@ fn always(_: &Around) -> bool {
 }
 
 /// Words in the name of a secret. [`shapes::is_secret_name`] decides.
-const SECRET: &str = "token|key|secret|passw|passphrase|credential|cookie|auth|pass";
+const SECRET: &str = "token|key|secret|passw|passphrase|credential|cookie|auth|pass|_pwd|_pw";
 /// What ends a person's name in a path.
 const NOT_NAME: &str = r#"/\s"'`\x00:,;()<>|=\\&?*\[\]{}$%"#;
 

@@ -79,9 +79,20 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     if name.len() > 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') {
         return !SETTINGS.iter().any(|prefix| name.starts_with(prefix))
             && !has(&["tokens", "tokenizer", "keys", "keyboard", "keymap"])
-            && (["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE", "AUTH"]
-                .iter()
-                .any(|hint| name.contains(hint))
+            && ([
+                "TOKEN",
+                "KEY",
+                "SECRET",
+                "PASSWORD",
+                "PASSWD",
+                "CREDENTIAL",
+                "COOKIE",
+                "AUTH",
+                "_PWD",
+                "_PW",
+            ]
+            .iter()
+            .any(|hint| name.contains(hint))
                 || has(&["pass"]));
     }
     let before_last = words.len().checked_sub(2).map_or("", |at| words[at].as_str());

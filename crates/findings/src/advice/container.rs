@@ -1,6 +1,7 @@
 //! What the container runtimes call the things that a program in them needs.
 
 use facts::Facts;
+use units::GIB;
 
 use crate::finding::{Fix, FixKind};
 
@@ -76,35 +77,47 @@ pub fn pass_devices(facts: &Facts, runtime: Runtime) -> Fix {
     }
 }
 
-/// Raises the container's limit on host memory.
-pub fn more_memory(runtime: Runtime) -> Fix {
-    let what = "above what loading needs: model file, pinned buffers and the program";
-    match runtime {
-        Runtime::Kubernetes => Fix::new(
-            FixKind::Flag,
-            format!(
-                "Raise the pod's memory limit (resources.limits.memory, which becomes memory.max) {what}."
-            ),
-        )
-        .command("kubectl set resources deployment NAME --limits=memory=64Gi")
-        .check("kubectl describe pod NAME   # no OOMKilled"),
-        Runtime::Lxc => Fix::new(
-            FixKind::Flag,
-            format!("Raise the container's memory limit (limits.memory; memory.max) {what}."),
-        )
-        .command("incus config set NAME limits.memory 64GiB")
-        .check("cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays"),
-        Runtime::Podman | Runtime::Distrobox => Fix::new(
-            FixKind::Flag,
-            format!("Raise the container's memory limit (--memory; memory.max) {what}."),
-        )
-        .command("podman update --memory 64g NAME")
-        .check("cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays"),
-        Runtime::Docker => Fix::new(
-            FixKind::Flag,
-            format!("Raise the container's memory limit (--memory; memory.max) {what}."),
-        )
-        .command("docker update --memory 64g --memory-swap 64g NAME")
-        .check("cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays"),
+/// A limit that holds more than the present one and still leaves the host a fifth; a word where that is not known.
+fn larger_limit(facts: &Facts) -> String {
+    let (Some(now), Some(host)) = (facts.container.memory_max.get(), facts.memory.total.get()) else {
+        return "LIMIT".to_owned();
+    };
+    let most = host.0 / 5 * 4 / GIB;
+    let wanted =
+        (now.0.saturating_mul(2) / GIB).max(facts.workload.model.get().map_or(0, |model| model.0 / GIB + 8));
+    match wanted.min(most) {
+        0 => "LIMIT".to_owned(),
+        gib => gib.to_string(),
     }
 }
+
+/// Raises the container's limit on host memory.
+pub fn more_memory(facts: &Facts, runtime: Runtime) -> Fix {
+    let limit = larger_limit(facts);
+    let (option, command, check) = match runtime {
+        Runtime::Kubernetes => (
+            "resources.limits.memory, which becomes memory.max",
+            format!("kubectl set resources deployment NAME --limits=memory={limit}Gi"),
+            "kubectl describe pod NAME   # no OOMKilled",
+        ),
+        Runtime::Lxc => {
+            ("limits.memory; memory.max", format!("incus config set NAME limits.memory {limit}GiB"), EVENTS)
+        }
+        Runtime::Podman | Runtime::Distrobox => {
+            ("--memory; memory.max", format!("podman update --memory {limit}g NAME"), EVENTS)
+        }
+        Runtime::Docker => (
+            "--memory; memory.max",
+            format!("docker update --memory {limit}g --memory-swap {limit}g NAME"),
+            EVENTS,
+        ),
+    };
+    let text = format!(
+        "Raise the container's memory limit ({option}) above what loading needs: model file, pinned buffers and the \
+         program; and leave the host its own."
+    );
+    Fix::new(FixKind::Flag, text).command(command).check(check)
+}
+
+/// Where the container's own counters stand.
+const EVENTS: &str = "cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays";

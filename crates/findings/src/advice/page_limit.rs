@@ -51,6 +51,21 @@ fn ram(facts: &Facts, gpu: usize) -> Option<(Bytes, bool)> {
 /// The page limit for device `gpu` that leaves the OS its reserve, or, where `need` asks for more, as much as is safe.
 /// `None` where nothing would be gained: the pool would not grow, or the RAM is not known.
 pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageLimit> {
+    search(facts, gpu, need, &[comfortable_reserve, tight_reserve])
+}
+
+/// The page limit that gives device `gpu` the largest pool with the comfortable reserve, the carveout made small if that
+/// helps. `None` as for [`recommend`].
+pub fn largest(facts: &Facts, gpu: usize) -> Option<PageLimit> {
+    search(facts, gpu, Some(Bytes(u64::MAX)), &[comfortable_reserve])
+}
+
+fn search(
+    facts: &Facts,
+    gpu: usize,
+    need: Option<Bytes>,
+    reserves: &[fn(Bytes) -> Bytes],
+) -> Option<PageLimit> {
     let now = pool_with(facts, gpu, Setting::default());
     let (ram, estimated) = ram(facts, gpu)?;
     let with_carveout = |small: Option<Bytes>| -> Option<PageLimit> {
@@ -58,10 +73,12 @@ pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageL
             Some(small) => (ram + facts.gpus.get(gpu)?.vram_total.get()?) - small,
             None => ram,
         };
-        let options = [comfortable_reserve(ram), tight_reserve(ram)];
         let mut best = None;
-        for reserve in options {
+        for reserve in reserves.iter().map(|reserve| reserve(ram)) {
             let gib = (ram - reserve).0 / GIB;
+            if gib == 0 {
+                break;
+            }
             let pages = gib * GIB / PAGE;
             let limit = Bytes::gib(gib);
             let pool = if estimated && facts.memory.total.get().is_none() {
@@ -80,8 +97,12 @@ pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageL
                 estimated_ram: estimated.then_some(ram),
                 carveout_first: small.is_some(),
             };
-            best = Some(limit);
-            if need.is_none_or(|need| pool >= need) {
+            let enough = need.is_none_or(|need| pool >= need);
+            // Going below the comfortable reserve is worth it only where that suffices.
+            if best.is_none() || enough || need == Some(Bytes(u64::MAX)) {
+                best = Some(limit);
+            }
+            if enough {
                 break;
             }
         }

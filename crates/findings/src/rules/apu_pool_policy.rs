@@ -109,7 +109,7 @@ fn carveout_only(case: &Case<'_>, gpu: usize, total: Bytes, old: bool) -> Findin
 fn small_carveout(case: &Case<'_>, gpu: usize) -> Vec<Fix> {
     let Some(small) = carveout::smaller(case.facts, gpu) else {
         // The carveout is small already: GTT is what was made too small.
-        let limit = page_limit::recommend(case.facts, gpu, case.need());
+        let limit = page_limit::largest(case.facts, gpu);
         return limit.map_or_else(
             || vec![Fix::new(
                 FixKind::KernelParam,
@@ -119,7 +119,7 @@ fn small_carveout(case: &Case<'_>, gpu: usize) -> Vec<Fix> {
             |limit| limit.fixes(case.facts),
         );
     };
-    match page_limit::recommend(case.facts, gpu, Some(Bytes(u64::MAX))).filter(|limit| limit.carveout_first) {
+    match page_limit::largest(case.facts, gpu).filter(|limit| limit.carveout_first) {
         Some(limit) => {
             let mut fixes = vec![carveout::set(
                 case.facts,

@@ -37,7 +37,12 @@ pub(super) fn shortage(case: &Case<'_>, report: &Report) -> Option<Shortage> {
             confidence: Confidence::Certain,
         });
     }
-    let failure = case.failure.as_ref()?;
+    let failure = case.failure.as_ref().filter(|failure| failure.requested != Some(Bytes(0)))?;
+    // The log is of a GPU of another size: its own total is what was exceeded, if any.
+    let total = failure
+        .total
+        .filter(|told| total.is_some_and(|total| !told.near(total, 10.0)) && !case.is_apu())
+        .or(total);
     // More was free than asked for: lack of memory does not explain that.
     if failure.requested.zip(failure.free).is_some_and(|(asked, free)| asked < free) {
         return None;

@@ -34,10 +34,21 @@ fn check(case: &Case<'_>, report: &mut Report) {
     );
     let kubernetes = case.line("k8s-oomkilled").map(|_| Runtime::Kubernetes);
     let runtime = container::runtime(case.facts).or(kubernetes).unwrap_or(Runtime::Docker);
-    let first = container::more_memory(runtime);
+    let first = container::more_memory(case.facts, runtime);
+    // On a bare host a browser or a build in its own control group is not the workload.
+    let bystander = container::runtime(case.facts).is_none()
+        && !case.exit_is(137)
+        && killed
+            .and_then(|hit| hit.field("comm"))
+            .is_some_and(|comm| !super::host_memory_exhausted::runs_models(comm));
+    let severity = match bystander {
+        true => Severity::Warning,
+        false if line.is_some() || case.is_troubled() => Severity::Error,
+        false => Severity::Warning,
+    };
     let finding = RULE
         .finding(
-            if line.is_some() || case.is_troubled() { Severity::Error } else { Severity::Warning },
+            severity,
             case.sure_if(killed.is_some()),
             format!("{is} was exceeded by host memory, and the program was killed"),
             "The limit counts host memory: page cache of the model file, pinned and managed buffers, the program itself. Memory that hipMalloc takes through KFD is not \

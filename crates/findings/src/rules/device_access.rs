@@ -66,7 +66,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
         // Vulkan needs no /dev/kfd, and a host without an AMD GPU has none to open.
         let only_kfd =
             access.kfd.get() != Some(NodeAccess::Ok) && access.render.get() == Some(NodeAccess::Ok);
-        if (vulkan && only_kfd) || case.facts.gpus.is_empty() {
+        // A log in which the GPU gave memory is of a program that could open it.
+        let opened = case.failure.is_some();
+        if (vulkan && only_kfd) || case.facts.gpus.is_empty() || opened {
             return;
         }
     }

@@ -4,16 +4,20 @@ use super::prelude::*;
 
 rule!("disk-full", Host, 26);
 
+/// What shows that "no space" is not about a disk.
+const OTHER: &[&str] = &["/dev/shm", "</torch_", "inotify", "watch limit", "semget", "shmget"];
+
 fn check(case: &Case<'_>, report: &mut Report) {
-    // /dev/shm in a container is a limit of its own.
-    let Some(line) = case.lines("no-space-left").find(|hit| !hit.text.contains("/dev/shm")) else { return };
+    // The kernel gives the same error for other things that have run out: /dev/shm in a container, inotify watches.
+    let other = |hit: &&logs::Hit| OTHER.iter().any(|text| hit.text.contains(text));
+    let Some(line) = case.lines("no-space-left").find(|hit| !other(hit)) else { return };
     if case.any_line(&["rccl-shm", "torch-shm"]).is_some() {
         return;
     }
     let finding = RULE
         .finding(
             Severity::Error,
-            Confidence::Certain,
+            Confidence::Likely,
             "a disk is full",
             "\"No space left on device\" speaks of a file system: a download, a cache (Hugging Face, MIOpen, Triton, shader caches) or a log. It is not the GPU's memory.",
         )

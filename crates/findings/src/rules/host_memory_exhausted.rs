@@ -17,17 +17,24 @@ const KILLS: &[&str] = &[
     "kernel-page-alloc-failure",
 ];
 
+/// Lines that a size computed wrongly, or a limit of the process, brings about as well.
+const VAGUE: &[&str] = &["host-bad-alloc", "host-python-memory-error", "host-mmap-failed"];
+
 fn check(case: &Case<'_>, report: &mut Report) {
     if report.has("managed-memory") && report.explains() || report.has("cgroup-oom") {
         return;
     }
+    let plenty = case.facts.memory.available.get().is_some_and(|available| available >= Bytes::gib(4));
     let line = case
         .hits
         .iter()
         .copied()
         .filter(|hit| KILLS.contains(&hit.signature.id))
         // Long runs of pages fail in fragmented RAM, and shorter ones are tried; short ones fail when there is none.
-        .find(|hit| hit.number("order").is_none_or(|order| order <= 3))
+        .find(|hit| {
+            hit.number("order").is_none_or(|order| order <= 3)
+                && !(VAGUE.contains(&hit.signature.id) && plenty)
+        })
         .or_else(|| refused(case));
     let memory = &case.facts.memory;
     let (total, available) = (memory.total.get(), memory.available.get());
@@ -51,6 +58,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let severity = if line.is_some() || over { Severity::Error } else { Severity::Warning };
     let confidence = if line.is_some_and(|hit| hit.signature.id == "kernel-oom-kill") {
         Confidence::Certain
+    } else if line.is_some_and(|hit| VAGUE.contains(&hit.signature.id)) && !low {
+        Confidence::Possible
     } else {
         Confidence::Likely
     };
@@ -86,9 +95,12 @@ fn check(case: &Case<'_>, report: &mut Report) {
         );
     }
     let oomd = case.any_line(&["systemd-oomd-pressure", "systemd-oomd-swap"]);
+    let model = line.and_then(|hit| hit.field("comm")).is_none_or(runs_models);
     finding = finding
-        .fix(Fix::new(FixKind::Flag, "Load without mapping the file (llama.cpp: --no-mmap), and lower context or slots, so that a reserve of RAM stays for the host."))
-        .fix(Fix::new(FixKind::KernelParam, "On an APU lower ttm.pages_limit so that the GPU leaves the OS a tenth of RAM and at least 4 GiB."))
+        .fixes(model.then(|| Fix::new(FixKind::Flag, "Load without mapping the file (llama.cpp: --no-mmap), and lower context or slots, so that a reserve of RAM stays for the host.")))
+        .fixes(case.is_apu().then(|| {
+            Fix::new(FixKind::KernelParam, "Lower ttm.pages_limit so that the GPU leaves the OS a tenth of RAM and at least 4 GiB.")
+        }))
         .fix(Fix::new(FixKind::Command, "Close what else uses RAM, or add swap as a cushion.").command("ps -eo pid,rss,comm --sort=-rss | head"));
     if oomd.is_some() {
         finding = finding.fix(
@@ -109,6 +121,15 @@ fn check(case: &Case<'_>, report: &mut Report) {
         ));
     }
     report.add(finding);
+}
+
+/// Whether a process of this name can be one that runs models.
+pub(super) fn runs_models(comm: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "llama", "ollama", "python", "pt_main", "vllm", "sd", "comfy", "kobold", "lm", "whisper", "ray",
+        "main",
+    ];
+    NAMES.iter().any(|name| comm.to_ascii_lowercase().starts_with(name))
 }
 
 /// A request of host memory that was refused before or while it was made, larger than what this host has.

@@ -70,6 +70,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 .undo(format!("export {NAME}={}", known.value))
                 .check(format!("tr '\\0' '\\n' < /proc/$(pidof llama-server)/environ | grep {NAME}   # prints nothing")),
         )
-        .fix(Fix::new(FixKind::KernelParam, "If the model then does not fit the pool, raise ttm.pages_limit (the pool above says how far this machine goes)."));
+        .fixes(case.is_apu().then(|| {
+            Fix::new(FixKind::KernelParam, "If the model then does not fit the pool, raise ttm.pages_limit (the pool above says how far this machine goes).")
+        }));
     report.add(finding);
 }

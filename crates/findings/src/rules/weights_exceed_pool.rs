@@ -68,8 +68,7 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
 
 /// A larger pool, where this machine could have one.
 fn larger_pool(case: &Case<'_>) -> Vec<Fix> {
-    let limit =
-        case.gpu.and_then(|gpu| crate::advice::page_limit::recommend(case.facts, gpu, Some(Bytes(u64::MAX))));
+    let limit = case.gpu.and_then(|gpu| crate::advice::page_limit::largest(case.facts, gpu));
     match limit {
         Some(limit) => carveout_first(case, &limit).into_iter().chain(limit.fixes(case.facts)).collect(),
         None if case.is_apu() => vec![Fix::new(

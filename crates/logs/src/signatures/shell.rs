@@ -131,7 +131,7 @@ pub(crate) static TABLE: &[Signature] = &[
         program: "shell",
         role: Role::Echo,
         literals: &[" Killed  "],
-        pattern: r"(?:line )?\d+:?\s+Killed\s{2,}(?P<name>\S+)",
+        pattern: r"(?:(?:line )?\d+:?|\[\d+\][+-]?)\s+Killed\s{2,}(?P<name>\S+)",
         example: "run.sh: line 3: 4242 Killed                  ./llama-server -m x.gguf",
         meaning: "The shell saw the process killed (signal 9).",
     },

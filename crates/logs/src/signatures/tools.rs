@@ -35,7 +35,7 @@ pub(crate) static TABLE: &[Signature] = &[
         program: "rocm-smi",
         role: Role::Fact,
         literals: &["1844674407"],
-        pattern: r"\b(?P<size>1844674407\d{10})\b",
+        pattern: r"\b(?P<size>1844674407\d{10})\b(?P<not>\.\d)?",
         example: "GPU[0] : VRAM Total Used Memory (B): 18446744073709000000",
         meaning: "A use of 18 exabytes: the tool subtracted below zero, the figure means nothing.",
     },

@@ -6,6 +6,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use comfy_table::{ContentArrangement, Table, presets};
 use facts::pool::{Api, Pool};
+use facts::{Missing, Reading};
 use findings::{Confidence, Contradiction, Diagnosis, Evidence, Finding, Fix, Severity};
 
 use super::harmless;
@@ -36,6 +37,12 @@ pub fn verdict(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
         }
         _ if gathered.facts.gpus_seen.get() == Some(0) && diagnosis.pools.is_empty() => {
             "No AMD GPU is visible on this host; give a log (--log), a bundle or a sheet to look at another machine.".to_owned()
+        }
+        _ if matches!(gathered.facts.gpus_seen, Reading::Missing(Missing::Denied(_))) && diagnosis.pools.is_empty() => {
+            "Whether there is an AMD GPU could not be seen: /sys is not readable for this user; run it as root.".to_owned()
+        }
+        _ if diagnosis.findings.is_empty() && gathered.scans.iter().any(|scan| scan.hits.is_empty() && !scan.notes.is_empty()) => {
+            "Nothing known is wrong in what could be read; see the notes above for what could not.".to_owned()
         }
         _ if diagnosis.pools.is_empty() && diagnosis.findings.is_empty() => {
             "Nothing known is wrong in what was given, and no AMD GPU is told of in it.".to_owned()
