@@ -43,6 +43,10 @@ pub enum Fit {
     Unknown,
 }
 
+/// Targets that current ROCm has dropped or never had.
+pub(crate) const DROPPED: &[&str] =
+    &["gfx600", "gfx601", "gfx700", "gfx701", "gfx702", "gfx801", "gfx802", "gfx803", "gfx900"];
+
 /// Echoes after which programs go on: alone they tell of no trouble.
 const SOFT: &[&str] = &[
     "comfy-vae-tiled",
@@ -55,10 +59,55 @@ const SOFT: &[&str] = &[
     "torch-attention-frame",
 ];
 
+/// The target of a PCI device id, where it is known.
+fn target_of(pci_id: &str) -> Option<String> {
+    let source = facts::Source::new(facts::Origin::Log, "PCI id", pci_id);
+    let gpu = Gpu { pci_id: facts::Reading::known(pci_id.to_owned(), source), ..Gpu::default() };
+    let mut facts = Facts { gpus: vec![gpu], ..Facts::default() };
+    facts.complete();
+    facts.gpus[0].gfx.text().map(str::to_owned)
+}
+
+/// Lines that a program prints only when it has all the memory it asked for at its start.
+const STARTED: &[&str] = &["llama-graph-splits", "llama-slot-tokens", "vllm-kv-tokens"];
+
+/// Lines beside those of failed allocations that tell of a start that memory ended.
+const ENDED: &[&str] = &[
+    "kernel-oom-kill",
+    "memcg-oom",
+    "systemd-oomd-pressure",
+    "systemd-oomd-swap",
+    "earlyoom-kill",
+    "llama-unable-to-allocate-buffer",
+    "llama-load-failed",
+    "ollama-runner-killed",
+    "exit-137",
+    "shell-killed",
+];
+
+/// The lines of a log that are not overtaken: a start that failed for memory and was followed by one that went well
+/// is history. A failure after a good start is none, whatever was started later; nor is one that the user `failed` with.
+fn still_open(hits: &[Hit], failed: bool) -> impl Iterator<Item = &Hit> {
+    let started =
+        hits.iter().find(|hit| STARTED.contains(&hit.signature.id)).map_or(0, |hit| hit.line.number);
+    hits.iter().filter(move |hit| {
+        let of_memory = ENDED.contains(&hit.signature.id) || failure::tells(hit);
+        failed || !of_memory || hit.last.number > started
+    })
+}
+
+/// Firmware files that only some set-ups have: virtual functions, image processors. Without them all is well.
+pub(crate) fn is_optional_firmware(hit: &Hit) -> bool {
+    let path = hit.field("path").unwrap_or_default();
+    hit.signature.id == "kernel-firmware-missing" && (path.ends_with("_cap.bin") || path.contains("/isp_"))
+}
+
 impl<'a> Case<'a> {
     /// Looks at facts and logs together.
     pub fn new(facts: &'a Facts, pools: &'a [Pool], scans: &'a [Scan]) -> Self {
-        let hits: Vec<&Hit> = scans.iter().flat_map(|scan| &scan.hits).collect();
+        let said = &facts.workload;
+        let failed = said.symptom.is_known() || said.exit_status.get().is_some_and(|status| status != 0);
+        let hits: Vec<&Hit> = scans.iter().flat_map(|scan| still_open(&scan.hits, failed)).collect();
         let failure = failure::first(&hits);
         let api = api(facts, failure.as_ref(), &hits);
         let gpu = device(facts, failure.as_ref());
@@ -128,13 +177,30 @@ impl<'a> Case<'a> {
     /// Whether anything tells that something went wrong: an error line, an exit status, a symptom.
     pub fn is_troubled(&self) -> bool {
         let tells = |hit: &&Hit| match hit.signature.role {
-            Role::Error => true,
+            Role::Error => !is_optional_firmware(hit) && !self.is_about_another(hit),
             Role::Echo => !SOFT.contains(&hit.signature.id),
             _ => false,
         };
         self.hits.iter().any(tells)
             || self.facts.workload.exit_status.get().is_some_and(|status| status != 0)
             || self.facts.workload.symptom.is_known()
+    }
+
+    /// Whether a line with which a device is left out is about one that is not among the GPUs here.
+    pub fn is_about_another(&self, hit: &Hit) -> bool {
+        let (Some(vendor), Some(device)) = (hit.field("vendor"), hit.field("device")) else { return false };
+        let id = format!("{vendor}:{device}");
+        let target = target_of(&id);
+        let is = |gpu: &Gpu| match (gpu.pci_id.text(), gpu.gfx.text(), &target) {
+            (Some(have), ..) => have == id,
+            (None, Some(gfx), Some(target)) => gfx == target,
+            // What no table knows is old.
+            (None, Some(gfx), None) => DROPPED.contains(&gfx),
+            (None, None, _) => true,
+        };
+        hit.signature.id == "kernel-kfd-skipped"
+            && !self.facts.gpus.is_empty()
+            && !self.facts.gpus.iter().any(is)
     }
 
     /// Whether the trouble is lack of memory as far as anybody said.
@@ -151,13 +217,8 @@ impl<'a> Case<'a> {
     /// model's size where that is larger.
     pub fn need(&self) -> Option<Bytes> {
         let asked = self.failure.as_ref().and_then(|failure| {
-            let held = match (failure.total, failure.free) {
-                // PyTorch hands out again what it has cached.
-                (Some(total), Some(free)) if free <= total => {
-                    (total - free) - failure.reserved.unwrap_or_default()
-                }
-                _ => failure.loaded,
-            };
+            // PyTorch hands out again what it has cached.
+            let held = failure.own().unwrap_or_default() - failure.reserved.unwrap_or_default();
             Some(held + failure.requested?)
         });
         asked.max(self.facts.workload.model.get())
@@ -180,13 +241,25 @@ impl<'a> Case<'a> {
         self.facts.workload.program.is_known() || self.engine.is_some()
     }
 
-    /// How [`Case::need`] compares with HIP's pool and with what settings could make of it.
+    /// What the workload's API can allocate at most: HIP's pool, or for Vulkan all heaps, which on an APU are two.
+    pub fn capacity(&self) -> Option<Bytes> {
+        if !self.vulkan() {
+            return self.hip_pool()?.total;
+        }
+        let pool = self.pool(Api::Vulkan)?;
+        let other = || pool.ceilings.iter().find(|c| c.name == "other-heap").map(|c| c.bytes);
+        Some(pool.total? + other().filter(|_| self.is_apu()).unwrap_or_default())
+    }
+
+    /// How [`Case::need`] compares with [`Case::capacity`] and with what settings could make of it.
     pub fn fit(&self) -> Fit {
-        let (Some(need), Some(total)) = (self.need(), self.hip_pool().and_then(|pool| pool.total)) else {
-            return Fit::Unknown;
-        };
+        let (Some(need), Some(total)) = (self.need(), self.capacity()) else { return Fit::Unknown };
         if need <= total {
             return Fit::Fits;
+        }
+        // Vulkan's heaps grow with GTT; how far is not derived here.
+        if self.vulkan() && self.is_apu() {
+            return Fit::Exceeds;
         }
         if !self.is_apu() {
             return Fit::TooLarge;
@@ -198,6 +271,14 @@ impl<'a> Case<'a> {
             Some(_) => Fit::TooLarge,
             None => Fit::Exceeds,
         }
+    }
+
+    /// Whether the program is said to crash, hang or answer nonsense, which lack of memory alone does not explain.
+    pub fn misbehaves(&self) -> bool {
+        let symptoms = [Symptom::Crash, Symptom::Hang, Symptom::WrongOutput, Symptom::NoOutput];
+        let symptom = self.facts.workload.symptom.get().is_some_and(|symptom| symptoms.contains(&symptom));
+        // A program aborts too when an allocation fails.
+        symptom || ((self.exit_is(134) || self.exit_is(139)) && self.failure.is_none())
     }
 
     /// The lines of the failure as evidence.

@@ -45,6 +45,40 @@ pub struct Failure<'a> {
     pub lines: Vec<&'a Hit>,
 }
 
+/// What a process holds beside its tensors: context, libraries, code. No less than this, and a part of large devices.
+const BESIDE_TENSORS: Bytes = Bytes::mib(1536);
+
+impl Failure<'_> {
+    /// Held by the program that failed, as far as its own lines tell; what it holds beside its tensors is in it where
+    /// the rest of the device's use is small enough to be that.
+    pub fn own(&self) -> Option<Bytes> {
+        let Some(allocated) = self.allocated else {
+            return (self.loaded > Bytes(0)).then_some(self.loaded);
+        };
+        let tensors = allocated + self.reserved.unwrap_or_default();
+        Some(match self.in_use() {
+            Some(used) if used - tensors <= BESIDE_TENSORS.max(Bytes(used.0 / 16)) => used.max(tensors),
+            _ => tensors,
+        })
+    }
+
+    /// In use on the device by somebody else, as far as the lines tell.
+    pub fn foreign(&self) -> Option<Bytes> {
+        Some(self.in_use()? - self.own().filter(|_| self.allocated.is_some())?)
+    }
+
+    /// In use on the device by everybody.
+    fn in_use(&self) -> Option<Bytes> {
+        let (total, free) = self.total.zip(self.free)?;
+        (free <= total).then(|| total - free)
+    }
+}
+
+/// Whether a line tells of an allocation that failed.
+pub fn tells(hit: &Hit) -> bool {
+    told(hit).is_some()
+}
+
 /// Buffers the program told of, by device, until something fails.
 #[derive(Default)]
 struct Loaded {
@@ -102,13 +136,18 @@ fn told<'a>(hit: &'a Hit) -> Option<Failure<'a>> {
             failure.free = hit.size("free");
             failure.total = hit.size("total");
             failure.allocated = hit.size("allocated");
-            failure.reserved = hit.size("reserved");
+            // Older PyTorch prints all that it holds, and not what of it is unused.
+            let unused = || Some(hit.size("held")? - hit.size("allocated")?);
+            failure.reserved = hit.size("reserved").or_else(unused);
         }
         "torch-oom-short" | "hip-error-out-of-memory" | "ggml-rocm-error-oom" => failure.api = Some(Api::Hip),
-        "torch-hipblas-alloc-failed" | "clr-queue-abort-out-of-resources" | "rccl-hip-oom" => {
+        // No handle or workspace: a full device, or a library that does not go with the rest.
+        "torch-hipblas-alloc-failed" => failure.api = Some(Api::Hip),
+        "clr-queue-abort-out-of-resources" | "rccl-hip-oom" => {
             failure.api = Some(Api::Hip);
-            failure.part = Some(Part::Compute);
             failure.free = hit.mib("free_mib");
+            // With much free it is not the device's memory that scratch could not get.
+            failure.part = failure.free.is_none_or(|free| free < Bytes::gib(2)).then_some(Part::Compute);
         }
         "ggml-cudamalloc-failed" => {
             if hit.field("reason").is_some_and(|reason| !reason.contains("out of memory")) {
@@ -137,6 +176,12 @@ fn told<'a>(hit: &'a Hit) -> Option<Failure<'a>> {
             failure.requested = hit.size("size");
         }
         "ggml-vulkan-buffer-limit" | "vk-out-of-device-memory" => failure.api = Some(Api::Vulkan),
+        // What is left after the weights, or for the layers that were forced onto the GPU, is nothing.
+        "vllm-no-cache-blocks" => {
+            failure.api = Some(Api::Hip);
+            failure.part = Some(Part::Weights);
+        }
+        "ollama-memory-layout" => failure.part = Some(Part::Weights),
         "llama-compute-pp-buffers" => failure.part = Some(Part::Compute),
         "llama-kv-buffer" => failure.part = Some(Part::Context),
         "sdcpp-params-buffer" => {
@@ -202,7 +247,6 @@ fn join<'a>(have: &mut Failure<'a>, more: Failure<'a>) {
 mod tests {
     use super::*;
 
-    /// API, request, part and what was loaded before.
     type Told = (Option<Api>, Option<Bytes>, Option<Part>, Bytes);
 
     fn of(lines: &str) -> Option<Told> {

@@ -117,10 +117,10 @@ pub enum Change {
         /// What it shall hold.
         content: String,
     },
-    /// A kernel parameter in a file of the boot loader: /etc/default/grub, /etc/kernel/cmdline, an entry.
+    /// A kernel parameter in files of the boot loader: /etc/default/grub, /etc/kernel/cmdline, entries.
     Word {
-        /// The file's path.
-        path: String,
+        /// The files' paths.
+        paths: Vec<String>,
         /// The parameter, `ttm.pages_limit`.
         name: String,
         /// Its value; `None` takes the parameter away.

@@ -6,12 +6,14 @@
 
 pub mod advice;
 mod case;
+mod contradiction;
 mod failure;
 mod finding;
 mod rule;
 mod rules;
 
 pub use case::{Case, Fit};
+pub use contradiction::{Contradiction, Word};
 pub use failure::{Failure, Part};
 pub use finding::{Ask, Change, Confidence, Evidence, Finding, Fix, FixKind, Layer, Severity};
 pub use rule::{Report, Rule};
@@ -29,6 +31,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What would decide, cheapest first.
     pub ask_for: Vec<Ask>,
+    /// Where two sources disagree about what the pools are made of.
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// Every rule, by causal depth: a cause stands before what it causes.
@@ -45,5 +49,5 @@ pub fn diagnose(facts: &Facts, scans: &[Scan]) -> Diagnosis {
         (rule.check)(&case, &mut report);
     }
     let (findings, ask_for) = report.ranked();
-    Diagnosis { pools, findings, ask_for }
+    Diagnosis { pools, findings, ask_for, contradictions: contradiction::contradictions(facts) }
 }

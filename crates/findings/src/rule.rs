@@ -55,6 +55,18 @@ macro_rules! rule {
 }
 pub(crate) use rule;
 
+/// Findings of which a warning tells of a risk or a figure, not of what failed.
+const ASIDE: &[&str] = &["firmware-bad", "gfx-override", "resource-limit", "used-misreported"];
+
+/// Whether a finding is loud and sure enough to explain something, and no mere warning of the kinds `aside`.
+fn explains(finding: &Finding, aside: &[&str]) -> bool {
+    let idle = finding.severity == Severity::Warning && aside.contains(&finding.id);
+    finding.severity != Severity::Info && finding.confidence != Confidence::Possible && !idle
+}
+
+/// Findings of which a note says what the host could do, and not what a line or a setting means.
+const UNASKED: &[&str] = &["apu-ttm-limit", "carveout-starves-host"];
+
 /// What the rules found so far. Rules run by causal depth, so a later one sees what explains it already.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -81,21 +93,29 @@ impl Report {
     }
 
     /// Whether something reported so far explains that memory ran out, or that something failed: a warning or error
-    /// that is more than possible.
+    /// that is more than possible. A warning of something that has not struck explains nothing.
     pub(crate) fn explains(&self) -> bool {
-        self.findings.iter().any(|f| f.severity != Severity::Info && f.confidence != Confidence::Possible)
+        self.findings.iter().any(|f| explains(f, ASIDE))
+    }
+
+    /// Whether something reported so far explains that memory ran out: as [`Report::explains`], and a library that can
+    /// be done without is none either.
+    pub(crate) fn explains_shortage(&self) -> bool {
+        self.findings.iter().any(|f| explains(f, ASIDE) && explains(f, &["missing-kernels"]))
     }
 
     /// Findings, most important first, and what to ask for.
     ///
     /// `insufficient-evidence` leads where it was reported, because it is reported only when nothing decides. Then severity;
-    /// then what is only possible after what is more; then causal depth, which is the order they came in.
+    /// then what is only possible after what is more; then what nobody's line or setting gave rise to; then causal
+    /// depth, which is the order they came in.
     pub(crate) fn ranked(mut self) -> (Vec<Finding>, Vec<Ask>) {
         self.findings.sort_by_key(|finding| {
             (
                 finding.id != "insufficient-evidence",
                 finding.severity,
                 finding.confidence == Confidence::Possible,
+                finding.severity == Severity::Info && UNASKED.contains(&finding.id),
             )
         });
         (self.findings, self.ask_for)

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,7 +36,7 @@ pub enum Format {
 }
 
 /// Where facts come from.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct SourceArgs {
     /// Read /proc, /sys, /etc and /dev under DIR instead of /.
     #[arg(long, value_name = "DIR", conflicts_with = "bundle")]
@@ -54,6 +55,13 @@ pub struct SourceArgs {
     pub with_host: bool,
 }
 
+impl SourceArgs {
+    /// Whether this machine is looked at.
+    pub fn is_live(&self) -> bool {
+        self.root.is_none() && self.bundle.is_none() && !self.no_host
+    }
+}
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   vramwarden doctor                              look at this machine
@@ -62,6 +70,9 @@ Examples:
   vramwarden doctor --no-host --log pasted.txt   somebody else's log, without this machine
   vramwarden doctor --bundle host.tgz            a machine without network, carried out as a file
   vramwarden doctor --format markdown            to paste into an issue
+  vramwarden doctor -- llama-server -m x.gguf    run a program, and say what went wrong with it
+  vramwarden doctor --report r.md --format markdown --silence 300 -- python3 main.py
+  vramwarden doctor --watch --log server.log     stay, and speak when something goes wrong
   sudo vramwarden doctor --apply apu-ttm-limit   show the change that mends it, ask, and make it
   sudo vramwarden doctor --undo apu-ttm-limit    put the files back as they were
 
@@ -101,6 +112,26 @@ pub struct DoctorArgs {
     /// Also list every ceiling, and what could not be read and why.
     #[arg(short, long)]
     pub verbose: bool,
+    /// Stay: follow the logs as tail -F does, the kernel's log and this host, and speak when a finding appears, gets
+    /// worse or is gone. With --format json each event is one line (vramwarden.watch/1).
+    #[arg(long, conflicts_with_all = ["bundle", "explain", "deep", "program"])]
+    pub watch: bool,
+    /// With --watch: read the host every so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "watch", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub every: u64,
+    /// With --watch: end with status 1 at the first error spoken of.
+    #[arg(long, requires = "watch")]
+    pub once_found: bool,
+    /// With -- CMD: say so when the program has printed nothing for so long.
+    #[arg(long, value_name = "SECONDS", requires = "program", value_parser = clap::value_parser!(u64).range(1..))]
+    pub silence: Option<u64>,
+    /// With -- CMD: write the answer to FILE, in --format, instead of stderr.
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub report: Option<PathBuf>,
+    /// A program to run. Its output is passed through; the answer goes to stderr. Without a terminal on stdout, or with
+    /// another --format than plain, the program writes to pipes.
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["explain"])]
+    pub program: Vec<OsString>,
 }
 
 const BUNDLE_EXAMPLES: &str = "\
@@ -149,7 +180,9 @@ pub fn usage(error: &clap::Error) -> Option<String> {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     // After the usage come only the words that --help says better.
+    // A misspelt option is not meant as the name of a program to run.
     let said: Vec<&str> = lines
+        .filter(|line| !(line.starts_with("tip: to pass ") && line.contains("as a value, use '-- ")))
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .map(|line| line.strip_prefix("error: ").unwrap_or(line))
         .collect();

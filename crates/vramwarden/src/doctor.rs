@@ -4,7 +4,7 @@ use findings::{Severity, diagnose};
 
 use crate::cli::{DoctorArgs, Format};
 use crate::gather::gather;
-use crate::{Exit, Failure, apply, output, render};
+use crate::{Exit, Failure, apply, output, program, render, watch};
 
 /// Looks, and says what is wrong.
 ///
@@ -13,6 +13,12 @@ use crate::{Exit, Failure, apply, output, render};
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(id) = &args.explain {
         return explain(id);
+    }
+    if !args.program.is_empty() {
+        return program::run(args);
+    }
+    if args.watch {
+        return watch::run(args);
     }
     if let Some(id) = &args.apply {
         return apply::apply(args, id);

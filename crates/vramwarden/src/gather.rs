@@ -134,8 +134,42 @@ pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>], deep: bool) -> Resul
         let what = "--no-host: nothing else is given to look at; give a log (--log), a sheet or a bundle";
         return Err(Failure::Input(what.to_owned()));
     }
-    let mut gathered = Gathered::default();
-    let mut given = Facts::default();
+    gather_with(args, logs, deep, More::default())
+}
+
+/// Where the kernel's log of this machine comes from.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum KernelLog {
+    /// All of this boot is read.
+    #[default]
+    Whole,
+    /// Somebody else follows it, and gives what matters of it.
+    Elsewhere,
+}
+
+/// What is known beside what the arguments name.
+#[derive(Debug, Default)]
+pub struct More {
+    /// Logs that are scanned already.
+    pub scans: Vec<Scan>,
+    /// Facts, of whatever origin.
+    pub facts: Facts,
+    /// The kernel's log.
+    pub kernel: KernelLog,
+}
+
+/// The same, with more than what the arguments name.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_with(
+    args: &SourceArgs,
+    logs: &[impl AsRef<Path>],
+    deep: bool,
+    more: More,
+) -> Result<Gathered, Failure> {
+    let mut gathered = Gathered { scans: more.scans, ..Gathered::default() };
+    let mut given = more.facts;
     if let Some(path) = &args.facts {
         let sheet = read_sheet(path)?;
         gathered.warnings.extend(sheet.warnings);
@@ -165,7 +199,13 @@ pub fn gather(args: &SourceArgs, logs: &[impl AsRef<Path>], deep: bool) -> Resul
         Source::Root(tree) => join(&mut gathered, tree, given),
         Source::Bundle(bundle) => join(&mut gathered, &bundle.tape, given),
         Source::Live(tree) => {
-            live(&mut gathered, facts::host::read(tree), kmsg::read, given, args.with_host);
+            let host = facts::host::read(tree);
+            match more.kernel {
+                KernelLog::Whole => live(&mut gathered, host, Some(kmsg::read), given, args.with_host),
+                KernelLog::Elsewhere => {
+                    live(&mut gathered, host, None::<fn() -> _>, given, args.with_host);
+                }
+            }
             if deep && gathered.left_out.is_none() {
                 run_tools(&mut gathered);
             }
@@ -194,7 +234,7 @@ fn join(gathered: &mut Gathered, host: &dyn Host, given: Facts) {
 fn live(
     gathered: &mut Gathered,
     host: Facts,
-    kernel_log: impl FnOnce() -> Result<Scan, String>,
+    kernel_log: Option<impl FnOnce() -> Result<Scan, String>>,
     given: Facts,
     keep: bool,
 ) {
@@ -203,7 +243,7 @@ fn live(
         gathered.facts = given;
         return;
     }
-    let log = (!host.gpus.is_empty()).then(kernel_log);
+    let log = kernel_log.filter(|_| !host.gpus.is_empty()).map(|read| read());
     gathered.facts = host;
     match log {
         Some(Ok(scan)) => {

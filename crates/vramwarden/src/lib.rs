@@ -9,7 +9,10 @@ mod exit;
 mod gather;
 mod kmsg;
 mod output;
+mod program;
 mod render;
+mod signals;
+mod watch;
 
 pub use exit::{Exit, Failure};
 

@@ -26,7 +26,12 @@ pub fn note(text: &str) {
 
 /// Whether stdout shows colour: a terminal, and nobody asked for none (`NO_COLOR`).
 pub fn colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+    colour_on(&io::stdout())
+}
+
+/// Whether this stream shows colour.
+pub fn colour_on(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 /// Columns of the terminal, or 100 where there is none.

@@ -20,7 +20,7 @@ const NO_GRAPHICS: &[&str] = &["gfx908", "gfx90a", "gfx942", "gfx950"];
 /// The device-local heap of RADV on an APU: two thirds of VRAM and GTT together, rounded up to a page.
 fn radv_device_local(vram: Bytes, gtt: Bytes) -> Bytes {
     let two_thirds = ((u128::from(vram.0) + u128::from(gtt.0)) * 2 / 3) as u64;
-    Bytes(two_thirds.next_multiple_of(PAGE))
+    Bytes(two_thirds.checked_next_multiple_of(PAGE).unwrap_or(two_thirds))
 }
 
 /// Vulkan's pool, where its size is stated or follows from Mesa's rule.

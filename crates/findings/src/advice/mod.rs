@@ -2,6 +2,7 @@
 
 pub mod boot;
 pub mod carveout;
+pub mod container;
 pub mod engine;
 pub mod page_limit;
 pub mod simulate;

@@ -87,7 +87,7 @@ pub fn recommend(facts: &Facts, gpu: usize, need: Option<Bytes>) -> Option<PageL
         }
         best
     };
-    let grows = |limit: &PageLimit| now.is_none_or(|now| limit.pool.0 > now.0 + now.0 / 50);
+    let grows = |limit: &PageLimit| now.is_none_or(|now| limit.pool > now + Bytes(now.0 / 50));
     let as_is = with_carveout(None).filter(grows);
     match as_is {
         Some(limit) if need.is_none_or(|need| limit.pool >= need) => Some(limit),

@@ -20,7 +20,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let vram = case.device().and_then(|gpu| gpu.vram_total.get());
     match policy {
         Policy::Gtt => {
-            let Some(vram) = vram.filter(|vram| vram.0 > total.0 + total.0 / 10) else { return };
+            let Some(vram) = vram.filter(|vram| *vram > total + Bytes(total.0 / 10)) else { return };
             if kernel_series(case.facts).is_none_or(|series| !((6, 10)..(6, 15)).contains(&series)) {
                 return;
             }
@@ -107,7 +107,18 @@ fn carveout_only(case: &Case<'_>, gpu: usize, total: Bytes, old: bool) -> Findin
 
 /// The small carveout with the page limit that goes with it, where that makes the pool larger.
 fn small_carveout(case: &Case<'_>, gpu: usize) -> Vec<Fix> {
-    let Some(small) = carveout::smaller(case.facts, gpu) else { return Vec::new() };
+    let Some(small) = carveout::smaller(case.facts, gpu) else {
+        // The carveout is small already: GTT is what was made too small.
+        let limit = page_limit::recommend(case.facts, gpu, case.need());
+        return limit.map_or_else(
+            || vec![Fix::new(
+                FixKind::KernelParam,
+                "Make GTT the larger of the two: take a small ttm.pages_limit off the kernel command line and out of /etc/modprobe.d, or set it for this machine's RAM.",
+            )
+            .command("grep MemTotal /proc/meminfo; cat /sys/module/*ttm/parameters/pages_limit")],
+            |limit| limit.fixes(case.facts),
+        );
+    };
     match page_limit::recommend(case.facts, gpu, Some(Bytes(u64::MAX))).filter(|limit| limit.carveout_first) {
         Some(limit) => {
             let mut fixes = vec![carveout::set(

@@ -21,9 +21,11 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if case.is_troubled() || report.explains() {
         return;
     }
-    let Some(line) =
-        case.hits.iter().find(|hit| hit.signature.role == Role::Benign || ALSO.contains(&hit.signature.id))
-    else {
+    let Some(line) = case.hits.iter().find(|hit| {
+        hit.signature.role == Role::Benign
+            || ALSO.contains(&hit.signature.id)
+            || crate::case::is_optional_firmware(hit)
+    }) else {
         return;
     };
     let fix = match line.signature.id {

@@ -18,10 +18,10 @@ pub(super) struct Shortage {
 /// The part that broke the pool, if nothing else explains the failure: no setting, no limit that can be raised, nobody
 /// else who holds the memory.
 pub(super) fn shortage(case: &Case<'_>, report: &Report) -> Option<Shortage> {
-    if report.explains() {
+    if report.explains_shortage() {
         return None;
     }
-    let total = case.hip_pool().and_then(|pool| pool.total);
+    let total = case.capacity();
     let need = case.need();
     let model = case.facts.workload.model.get();
     // The file alone is larger than the pool: nothing has to fail first.
@@ -42,10 +42,22 @@ pub(super) fn shortage(case: &Case<'_>, report: &Report) -> Option<Shortage> {
     if failure.requested.zip(failure.free).is_some_and(|(asked, free)| asked < free) {
         return None;
     }
-    let confidence = match case.fit() {
+    // A refusal that tells neither a size nor a part tells nothing of capacity.
+    if failure.requested.is_none() && failure.part.is_none() {
+        return None;
+    }
+    let fit = case.fit();
+    let confidence = match fit {
         Fit::TooLarge => Confidence::Certain,
         // It would fit an empty pool; who held the rest is not known.
-        Fit::Fits if failure.free.is_none() && failure.loaded == Bytes(0) => return None,
+        Fit::Fits if failure.own().is_none() && failure.part != Some(Part::Context) => return None,
+        Fit::Fits if failure.foreign().is_some_and(|foreign| foreign.0 > total.unwrap_or_default().0 / 8) => {
+            return None;
+        }
+        // How much an APU could give is the question; without its limits nothing is too large.
+        Fit::Unknown if failure.requested.is_some() && failure.own().is_none() && !is_card(case) => {
+            return None;
+        }
         Fit::Fits | Fit::Exceeds | Fit::Raisable | Fit::Unknown => Confidence::Likely,
     };
     Some(Shortage {
@@ -54,6 +66,11 @@ pub(super) fn shortage(case: &Case<'_>, report: &Report) -> Option<Shortage> {
         total: total.or(failure.total),
         confidence,
     })
+}
+
+/// Whether the device is known to have memory of its own.
+fn is_card(case: &Case<'_>) -> bool {
+    case.device().is_some_and(|gpu| gpu.apu.get() == Some(false))
 }
 
 /// The sentence with the figures that are known.
@@ -69,7 +86,8 @@ pub(super) fn figures(shortage: &Shortage) -> String {
 /// Evidence that all three share.
 pub(super) fn evidence(case: &Case<'_>) -> Vec<Evidence> {
     let pool = ["vram", "ttm.pages_limit", "kfd-system-limit"];
-    let binding = case.hip_pool().and_then(|pool| pool.limited_by).map(|by| by.name());
+    let binding =
+        case.hip_pool().filter(|_| !case.vulkan()).and_then(|pool| pool.limited_by).map(|by| by.name());
     let ceiling =
         pool.iter().filter(|name| Some(**name) == binding).find_map(|name| case.ceiling_evidence(name));
     case.failure_evidence().into_iter().chain(model_evidence(case)).chain(ceiling).collect()

@@ -1,12 +1,19 @@
 //! The container's memory limit killed the program.
 
 use super::prelude::*;
+use crate::advice::container::{self, Runtime};
 
 rule!("cgroup-oom", Container, 27);
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let container = &case.facts.container;
-    let line = case.any_line(&["memcg-oom", "k8s-oomkilled"]);
+    let killed = case.line("memcg-oom");
+    // Kubernetes says OOMKilled of a node that ran out of RAM too; the kernel's line tells the two apart.
+    let of_node = killed.is_none() && case.line("kernel-oom-kill").is_some();
+    if of_node {
+        return;
+    }
+    let line = killed.or_else(|| case.line("k8s-oomkilled"));
     let kills = container.oom_kills.get().filter(|kills| *kills > 0);
     let full = container
         .memory_current
@@ -25,21 +32,13 @@ fn check(case: &Case<'_>, report: &mut Report) {
         || "the container's memory limit".to_owned(),
         |limit| format!("the container's memory limit of {limit}"),
     );
-    let kubernetes = container.runtime.text().is_some_and(|runtime| runtime.contains("kube"))
-        || case.line("k8s-oomkilled").is_some();
-    let first = if kubernetes {
-        Fix::new(FixKind::Flag, "Raise the pod's memory limit (resources.limits.memory, which becomes memory.max) above what loading needs: model file, pinned buffers and the program.")
-            .command("kubectl set resources deployment NAME --limits=memory=64Gi")
-            .check("kubectl describe pod NAME   # no OOMKilled")
-    } else {
-        Fix::new(FixKind::Flag, "Raise the container's memory limit (--memory, memory.max) above what loading needs: model file, pinned buffers and the program.")
-            .command("docker update --memory 64g --memory-swap 64g NAME")
-            .check("cat /sys/fs/cgroup/memory.events   # inside: oom_kill stays")
-    };
+    let kubernetes = case.line("k8s-oomkilled").map(|_| Runtime::Kubernetes);
+    let runtime = container::runtime(case.facts).or(kubernetes).unwrap_or(Runtime::Docker);
+    let first = container::more_memory(runtime);
     let finding = RULE
         .finding(
             if line.is_some() || case.is_troubled() { Severity::Error } else { Severity::Warning },
-            if line.is_some() { Confidence::Certain } else { Confidence::Likely },
+            case.sure_if(killed.is_some()),
             format!("{is} was exceeded by host memory, and the program was killed"),
             "The limit counts host memory: page cache of the model file, pinned and managed buffers, the program itself. Memory that hipMalloc takes through KFD is not \
              charged to it, so the limit need not hold the whole GPU pool, and it does not protect the host from it either.",

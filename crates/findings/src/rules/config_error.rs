@@ -5,12 +5,13 @@ use super::prelude::*;
 rule!("config-error", Settings, 26);
 
 fn check(case: &Case<'_>, report: &mut Report) {
-    let found = quantised_cache(case).or_else(|| {
+    let found = quantised_cache(case).or_else(|| budget(case)).or_else(|| {
         let line = case.any_line(&[
             "torch-alloc-conf-unknown-key",
             "llama-invalid-argument",
             "llama-unknown-architecture",
             "llama-context-exceeded",
+            "llama-kv-slot",
             "vllm-context-exceeded",
         ])?;
         Some(said(line))
@@ -57,6 +58,30 @@ fn quantised_cache(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
+/// stable-diffusion.cpp was told to take less memory than one part of the graph needs.
+fn budget(case: &Case<'_>) -> Option<Finding> {
+    let line = case.line("sdcpp-graph-cut-limit")?;
+    let (needs, may) = (line.mib("req_mib")?, line.mib("free_mib")?);
+    Some(
+        RULE.finding(
+            Severity::Error,
+            Confidence::Likely,
+            format!("one part of the graph needs {needs}, and the limit set with --max-vram leaves it {may}"),
+            "With --max-vram stable-diffusion.cpp cuts the graph into parts that fit the limit one after the other. The smallest part there is does not.",
+        )
+        .because(Evidence::line(line))
+        .because_of(fact(&case.facts.workload.args, "command line"))
+        .fix(Fix::new(
+            FixKind::Flag,
+            "Raise --max-vram as far as the card has memory, or leave it away.",
+        ))
+        .fix(
+            Fix::new(FixKind::Flag, "Or make the part smaller: a smaller resolution, --diffusion-fa, --vae-tiling.")
+                .command("sd --diffusion-fa --vae-tiling"),
+        ),
+    )
+}
+
 fn said(line: &logs::Hit) -> Finding {
     let name = line.field("name").or_else(|| line.field("flag")).unwrap_or("a value").to_owned();
     let (title, fix) = match line.signature.id {
@@ -67,6 +92,10 @@ fn said(line: &logs::Hit) -> Finding {
         "llama-unknown-architecture" => (
             format!("this build does not know the model architecture {name}"),
             "Upgrade llama.cpp (or what brings it along) to a build that knows the model, or take another model.",
+        ),
+        "llama-kv-slot" => (
+            "the context is full: the conversations in all slots are longer than it".to_owned(),
+            "Start the server with a larger context (-c) or fewer slots (--parallel), as far as memory allows, or send shorter conversations.",
         ),
         "llama-context-exceeded" | "vllm-context-exceeded" => (
             "the request is longer than the context the server was started with".to_owned(),

@@ -1,6 +1,7 @@
 //! The program cannot open the GPU.
 
 use super::prelude::*;
+use crate::advice::container::{self, Runtime};
 
 rule!("device-access", Host, 10);
 
@@ -38,6 +39,10 @@ enum Kept {
 }
 
 fn check(case: &Case<'_>, report: &mut Report) {
+    // Without its firmware the device does not start: that is the cause.
+    if super::firmware_bad::missing(case).is_some() {
+        return;
+    }
     let access = &case.facts.access;
     let line = case.hits.iter().find(|hit| LINES.contains(&hit.signature.id)).copied();
     let telling = case
@@ -157,19 +162,18 @@ fn why(kept: Kept) -> &'static str {
 }
 
 fn steps(case: &Case<'_>, kept: Kept) -> Vec<Fix> {
-    let runtime = case.facts.container.runtime.text().unwrap_or("docker");
-    let podman = if runtime.contains("podman") { "podman" } else { "docker" };
-    let gid = case.facts.access.kfd_gid.get();
+    let runtime = container::runtime(case.facts).unwrap_or(Runtime::Docker);
+    let podman = if runtime == Runtime::Podman { "podman" } else { "docker" };
     match kept {
         Kept::Group if is_container(case) => {
-            let group = gid.map_or_else(|| "$(stat -c %g /dev/kfd)".to_owned(), |gid| gid.to_string());
-            vec![
-                Fix::new(FixKind::Flag, "Give the container the group that owns the node on the host, by number (render).")
-                    .command(format!("{podman} run --device /dev/kfd --device /dev/dri --group-add {group} IMAGE"))
-                    .check("ls -ln /dev/kfd /dev/dri; id   # inside: one of the groups is the owner"),
-                Fix::new(FixKind::Command, "In a rootless container the user on the host has to be in that group, and the container keeps it with --group-add keep-groups (podman).")
-                    .command("sudo usermod -aG render,video $USER   # then log in again"),
-            ]
+            let host_user = Fix::new(
+                FixKind::Command,
+                "In a rootless container your own user has to be in the group on the host, too.",
+            )
+            .command("sudo usermod -aG render,video $USER   # on the host; then log in again")
+            .undo("sudo gpasswd -d $USER render; sudo gpasswd -d $USER video");
+            let rootless = matches!(runtime, Runtime::Podman | Runtime::Distrobox);
+            std::iter::once(container::pass_devices(case.facts, runtime)).chain(rootless.then_some(host_user)).collect()
         }
         Kept::Group => vec![
             Fix::new(FixKind::Command, "Add the user to the groups render and video, and log in again.")
@@ -178,9 +182,7 @@ fn steps(case: &Case<'_>, kept: Kept) -> Vec<Fix> {
                 .check("ls -ln /dev/kfd; id"),
         ],
         Kept::Missing if is_container(case) => vec![
-            Fix::new(FixKind::Flag, "Pass the devices into the container.")
-                .command(format!("{podman} run --device /dev/kfd --device /dev/dri --group-add $(stat -c %g /dev/kfd) IMAGE"))
-                .check("ls -l /dev/kfd /dev/dri   # inside the container"),
+            container::pass_devices(case.facts, runtime),
             Fix::new(FixKind::Command, "If the host has no /dev/kfd either, load the driver there.").command("sudo modprobe amdgpu"),
         ],
         Kept::Missing => vec![

@@ -9,6 +9,9 @@ const BAD_MES: u64 = 0x83;
 const BAD_PACKAGE: &str = "20251125";
 
 fn check(case: &Case<'_>, report: &mut Report) {
+    if let Some(line) = missing(case) {
+        return report.add(absent(line));
+    }
     let affected = |gpu: &&facts::Gpu| gpu.gfx.text() == Some("gfx1151");
     let Some(gpu) = case.facts.gpus.iter().find(affected) else { return };
     let version =
@@ -31,8 +34,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
         "hip-illegal-address",
         "hip-launch-failure",
     ]);
-    let failing =
-        symptom.is_some() || case.facts.workload.symptom.is_known() || case.exit_is(134) || case.exit_is(139);
+    let failing = symptom.is_some() || case.misbehaves();
     let severity = if failing { Severity::Error } else { Severity::Warning };
     let finding = RULE
         .finding(
@@ -64,4 +66,29 @@ fn check(case: &Case<'_>, report: &mut Report) {
         )
         .related("gpu-timeout");
     report.add(finding);
+}
+
+/// A firmware file that the GPU cannot do without and that is not installed.
+pub(super) fn missing<'a>(case: &Case<'a>) -> Option<&'a logs::Hit> {
+    // The kernel may go on with another file; it does not when the device then fails to start.
+    let line = case.lines("kernel-firmware-missing").find(|hit| !crate::case::is_optional_firmware(hit))?;
+    case.line("kernel-gpu-init-failed").is_some().then_some(line)
+}
+
+fn absent(line: &logs::Hit) -> Finding {
+    let path = line.field("path").unwrap_or("a file").to_owned();
+    RULE.finding(
+        Severity::Error,
+        Confidence::Likely,
+        format!("the firmware file {path} is not there, and the GPU does not start"),
+        "The driver loads firmware from /lib/firmware, or from the copy in the initramfs. A kernel newer than the installed linux-firmware asks for files \
+         that are not in it.",
+    )
+    .because(Evidence::line(line))
+    .fix(
+        Fix::new(FixKind::Package, "Install a linux-firmware at least as new as the kernel, rebuild the initramfs, and reboot.")
+            .command("ls -l /lib/firmware/amdgpu /lib/firmware/updates/amdgpu")
+            .risk("needs a reboot")
+            .check("sudo dmesg | grep -i firmware"),
+    )
 }

@@ -29,7 +29,7 @@ fn really_free(case: &Case<'_>, figure: &Figure) -> Option<Bytes> {
     }
     if let Some(used) = gpu.vram_used.get() {
         let real = vram - used;
-        return (real.0 > free.0 + vram.0 / 10).then_some(real);
+        return (real > free + Bytes(vram.0 / 10)).then_some(real);
     }
     // Nothing tells the use. The figure is the host's free RAM if it fits into what the carveout leaves of the machine.
     let ram = case.facts.memory.total.get().or_else(|| rest_of_the_machine(vram))?;

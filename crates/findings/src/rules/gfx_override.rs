@@ -34,9 +34,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
         "hip-no-binary-for-gpu",
         "ggml-rocm-error-other",
     ]);
-    let crashed =
-        symptom.is_some() || case.exit_is(134) || case.exit_is(139) || case.facts.workload.symptom.is_known();
-    let borrowed = real.as_deref().is_some_and(|gfx| NEEDS_NEIGHBOUR.contains(&gfx));
+    let crashed = symptom.is_some() || case.misbehaves();
+    let borrowed = real.as_deref().is_some_and(|gfx| has_to_borrow(case, gfx));
     let (severity, confidence) = match (crashed, borrowed) {
         (true, _) => (Severity::Error, Confidence::Likely),
         (false, true) => (Severity::Info, Confidence::Certain),
@@ -66,6 +65,17 @@ fn check(case: &Case<'_>, report: &mut Report) {
             "If the program then says that it has no kernels for this GPU, install a build that has them (ROCm 7 wheels for this target), or use Vulkan.",
         ));
     report.add(finding);
+}
+
+/// Targets that got code of their own with ROCm 6.4.4, or before it with 6.
+const LATE: &[&str] = &["gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1152"];
+
+/// Whether ROCm as it is here, as far as known, has no code for `gfx`.
+fn has_to_borrow(case: &Case<'_>, gfx: &str) -> bool {
+    let mut numbers = case.facts.version("rocm").unwrap_or_default().split('.').map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok);
+    let old = next().is_none_or(|major| (major, next().unwrap_or(0), next().unwrap_or(0)) < (6, 4, 4));
+    NEEDS_NEIGHBOUR.contains(&gfx) || (LATE.contains(&gfx) && old)
 }
 
 /// The target that an override value means: `11.0.0` is gfx1100, the last number a hexadecimal digit.

@@ -17,22 +17,26 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if !case.is_apu() || report.has("kernel-param-ineffective") {
         return;
     }
-    let Some(gtt) = gpu.gtt_total.get().or_else(|| ttm_limit(case.facts, gpu).map(|ttm| ttm.bytes)) else {
-        return;
-    };
+    // The kernel itself says that more was asked for than there is.
+    let capped = case.line("kernel-gtt-capped");
+    let known = gpu.gtt_total.get().or_else(|| ttm_limit(case.facts, gpu).map(|ttm| ttm.bytes));
+    let Some(gtt) = known.or_else(|| capped?.mib("mib")) else { return };
     let vram = gpu.vram_total.get().unwrap_or_default();
     let ram = case.facts.memory.total.get();
-    let installed = case.facts.memory.installed.get().or(most_memory(gpu.gfx.text()));
+    let installed = case.facts.memory.installed.get().or_else(|| {
+        // A machine that has more was not built yet when this was written.
+        most_memory(gpu.gfx.text()).filter(|most| ram.is_none_or(|ram| ram + vram <= *most))
+    });
     // MemTotal excludes the carveout, and a few percent go to the firmware and the kernel.
-    let over_ram = ram.is_some_and(|ram| gtt.0 > ram.0 + ram.0 / 50);
+    let over_ram = ram.is_some_and(|ram| gtt > ram + Bytes(ram.0 / 50));
     let over_board = installed.is_some_and(|installed| (gtt + vram) > installed);
-    if !(over_ram || over_board) {
+    if !(over_ram || over_board || capped.is_some()) {
         return;
     }
     let what_is = match (ram, installed) {
         (Some(ram), _) if over_ram => format!("the OS sees {ram}"),
         (_, Some(installed)) => format!("the machine has at most {installed}"),
-        _ => return,
+        _ => "the kernel cut down what was asked for".to_owned(),
     };
     let failed = case.is_out_of_memory();
     let severity = if failed { Severity::Error } else { Severity::Warning };
@@ -44,6 +48,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
             "The GTT size is a promise, not memory. Programs that believe it fail late: the allocation is refused, or the OS runs out of RAM. \
              It usually dates from before the carveout was enlarged in the BIOS.",
         )
+        .because_of(capped.map(Evidence::line))
         .because_of(fact(&gpu.gtt_total, "GTT"))
         .because_of(fact(&gpu.vram_total, "carveout"))
         .because_of(fact(&case.facts.memory.total, "MemTotal"))

@@ -65,6 +65,13 @@ fn check(case: &Case<'_>, report: &mut Report) {
             .undo("unset GGML_CUDA_NO_PINNED"),
         );
     }
+    let limit = case
+        .gpu
+        .filter(|_| case.is_apu())
+        .and_then(|gpu| crate::advice::page_limit::recommend(case.facts, gpu, None));
+    if let Some(limit) = limit.filter(|limit| !limit.carveout_first) {
+        finding = finding.fixes(limit.fixes(case.facts).into_iter().take(1));
+    }
     finding = finding.fix(Fix::new(FixKind::Flag, "Or a smaller context, a smaller quantisation, or unload other models (vramwarden doctor shows who holds what)."));
     report.add(finding);
 }

@@ -21,7 +21,14 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if report.has("managed-memory") && report.explains() || report.has("cgroup-oom") {
         return;
     }
-    let line = case.any_line(KILLS);
+    let line = case
+        .hits
+        .iter()
+        .copied()
+        .filter(|hit| KILLS.contains(&hit.signature.id))
+        // Long runs of pages fail in fragmented RAM, and shorter ones are tried; short ones fail when there is none.
+        .find(|hit| hit.number("order").is_none_or(|order| order <= 3))
+        .or_else(|| refused(case));
     let memory = &case.facts.memory;
     let (total, available) = (memory.total.get(), memory.available.get());
     let low = available.is_some_and(|available| {
@@ -32,7 +39,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
     // GTT draws on the host's free RAM: a request above it cannot be served whatever the limits say.
     let over = in_ram
         && asked.zip(available).is_some_and(|(asked, available)| asked > available)
-        && case.fit() != Fit::TooLarge;
+        // A pool that is too small refuses first.
+        && matches!(case.fit(), Fit::Fits | Fit::Unknown);
     if line.is_none() && !low && !over {
         return;
     }
@@ -77,9 +85,37 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 .command("vllm serve MODEL --gpu-memory-utilization 0.80"),
         );
     }
+    let oomd = case.any_line(&["systemd-oomd-pressure", "systemd-oomd-swap"]);
     finding = finding
         .fix(Fix::new(FixKind::Flag, "Load without mapping the file (llama.cpp: --no-mmap), and lower context or slots, so that a reserve of RAM stays for the host."))
         .fix(Fix::new(FixKind::KernelParam, "On an APU lower ttm.pages_limit so that the GPU leaves the OS a tenth of RAM and at least 4 GiB."))
         .fix(Fix::new(FixKind::Command, "Close what else uses RAM, or add swap as a cushion.").command("ps -eo pid,rss,comm --sort=-rss | head"));
+    if oomd.is_some() {
+        finding = finding.fix(
+            Fix::new(FixKind::Command, "Or keep systemd-oomd from this service: it ends a whole unit for memory pressure, before the kernel would (ManagedOOMMemoryPressure=auto in the unit).")
+                .command("sudo systemctl edit NAME.service   # [Service] ManagedOOMMemoryPressure=auto")
+                .risk("under real lack of RAM the machine then stalls for longer before the kernel ends something"),
+        );
+    }
+    // Freed pages of GTT stay in TTM's own pool, by default as many as the page limit.
+    let pool = case.facts.ttm.page_pool_size.as_known().map(|pages| Bytes::pages(pages.value));
+    if case.is_apu() && pool.is_some_and(|pool| total.is_some_and(|total| pool.0 > total.0 / 4)) {
+        finding = finding.fix(crate::advice::boot::module_parameter(
+            case.facts,
+            "ttm",
+            "page_pool_size",
+            &Bytes::gib(4).whole_pages().to_string(),
+            "Or let TTM keep fewer freed pages for itself (page_pool_size, here 4 GiB), so that they go back to the OS.".to_owned(),
+        ));
+    }
     report.add(finding);
+}
+
+/// A request of host memory that was refused before or while it was made, larger than what this host has.
+fn refused<'a>(case: &Case<'a>) -> Option<&'a logs::Hit> {
+    let line = case.any_line(&["ollama-system-memory", "clr-alloc-failed-pinned"])?;
+    let asked = line.size("req").or_else(|| line.size("size"))?;
+    let memory = &case.facts.memory;
+    let most = memory.available.get().or(memory.total.get())?;
+    (asked > most).then_some(line)
 }

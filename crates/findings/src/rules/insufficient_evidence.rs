@@ -10,6 +10,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if report.explains() {
         return;
     }
+    let facts = case.facts;
     let held = unexplained_use(case);
     if !case.is_troubled() && held.is_none() {
         return;
@@ -35,6 +36,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
             format!("{why} What would decide is listed below, cheapest first."),
         )
         .because_of(line.map(|hit| Evidence::line(hit)))
+        .because_of(fact(&facts.workload.exit_status, "exit status").filter(|_| !case.exit_is(0)))
+        .because_of(fact(&facts.workload.symptom, "symptom"))
         .because_of(held);
     report.add(finding);
     asks(case, report);
@@ -108,6 +111,34 @@ fn asks(case: &Case<'_>, report: &mut Report) {
         report.ask(Ask::new(
             "the MES firmware: sudo grep MES /sys/kernel/debug/dri/*/amdgpu_firmware_info",
             "version 0x83 makes GPU programs fault or hang",
+        ));
+    }
+    let faults = [
+        "hip-illegal-address",
+        "rocr-memory-access-fault-not-present",
+        "clr-queue-abort-exception-1016",
+        "hip-launch-failure",
+    ];
+    if case.any_line(&faults).is_some() {
+        report.ask(Ask::new(
+            "the run again with AMD_SERIALIZE_KERNEL=3",
+            "kernels then run one by one, and the call that is named is the one that failed",
+        ));
+    }
+    let container = &facts.container;
+    if container.runtime.is_known() && !container.oom_kills.is_known() {
+        report.ask(Ask::new(
+            "the container's counters: cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory.max",
+            "oom_kill above zero means that its own limit ended the program",
+        ));
+    }
+    if case
+        .line("rocr-memory-access-fault-other")
+        .is_some_and(|hit| hit.field("reason").is_some_and(|r| r.contains("ECC")))
+    {
+        report.ask(Ask::new(
+            "the error counters of the device: cat /sys/class/drm/card*/device/ras/*_err_count",
+            "memory of the card that is broken",
         ));
     }
     if !facts.platform.os.is_known() && facts.kernel.release.value().is_none() {

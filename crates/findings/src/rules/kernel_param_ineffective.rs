@@ -27,11 +27,31 @@ const MISSPELT: &[(&str, &str)] = &[
     ("amdgpu.system_mem_limit", "amdgpu.no_system_mem_limit"),
 ];
 
+/// What `ttm` and `amdttm` do read.
+const OF_TTM: &[&str] = &["pages_limit", "page_pool_size", "dma32_pages_limit"];
+
+/// The parameter that was meant by a name that no module has. To the kernel a hyphen is an underscore.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_");
+    if let Some((_, right)) = MISSPELT.iter().find(|(wrong, _)| *wrong == name) {
+        return Some(right);
+    }
+    let (module, parameter) = name.split_once('.')?;
+    let of_ttm = matches!(module, "ttm" | "amdttm") && !OF_TTM.contains(&parameter);
+    let of_amdgpu = module == "amdgpu" && parameter.contains("gtt") && parameter != "gttsize";
+    (of_ttm || of_amdgpu).then_some(if parameter.contains("pool") {
+        "ttm.page_pool_size"
+    } else {
+        "ttm.pages_limit"
+    })
+}
+
 fn check(case: &Case<'_>, report: &mut Report) {
     let found = misspelt(case)
         .or_else(|| other_module(case))
-        .or_else(|| gttsize_only(case))
+        // A limit that is asked for already says more than a gttsize beside it.
         .or_else(|| not_in_force(case))
+        .or_else(|| gttsize_only(case))
         .or_else(|| not_booted_yet(case));
     if let Some(finding) = found {
         report.add(finding);
@@ -80,11 +100,11 @@ fn misspelt(case: &Case<'_>) -> Option<Finding> {
     let logged = case.line("kernel-gtt-unknown-param");
     let on_line = line(case).and_then(|known| {
         let (wrong, right) =
-            words(&known.value).find_map(|(name, _)| MISSPELT.iter().find(|(wrong, _)| *wrong == name))?;
-        Some((known, *wrong, *right))
+            words(&known.value).find_map(|(name, _)| Some((name.to_owned(), meant(name)?)))?;
+        Some((known, wrong, right))
     });
     let (wrong, right) = match (&on_line, logged) {
-        (Some((_, wrong, right)), _) => ((*wrong).to_owned(), *right),
+        (Some((_, wrong, right)), _) => (wrong.clone(), *right),
         (None, Some(hit)) => {
             let module = hit.field("module").unwrap_or("amdgpu");
             (format!("{module}.{}", hit.field("name")?), "ttm.pages_limit")
@@ -152,7 +172,7 @@ fn gttsize_only(case: &Case<'_>) -> Option<Finding> {
     let from_log = logged.and_then(|hit| Some((Bytes(hit.number("gtt")?), Evidence::line(hit))));
     let (gttsize, evidence) = active.or(asked).or(from_log)?;
     let limit = ttm_limit(case.facts, gpu)?;
-    if gttsize.0 <= limit.bytes.0 + limit.bytes.0 / 50 {
+    if gttsize <= limit.bytes + Bytes(limit.bytes.0 / 50) {
         return None;
     }
     let observed = limit.source.origin != Origin::Sheet

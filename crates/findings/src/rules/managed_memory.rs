@@ -3,6 +3,7 @@
 use facts::Symptom;
 
 use super::prelude::*;
+use crate::advice::engine::Engine;
 
 rule!("managed-memory", Settings, 24);
 
@@ -10,6 +11,10 @@ const NAME: &str = "GGML_CUDA_ENABLE_UNIFIED_MEMORY";
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let Some(known) = case.facts.env(NAME) else { return };
+    // Other programs than ggml's do not read it.
+    if matches!(case.engine, Some(Engine::Vllm | Engine::ComfyUi | Engine::PyTorch)) {
+        return;
+    }
     // Where the platform has none, the variable changes nothing.
     if case.line("ggml-managed-unsupported").is_some() || case.api == Some(facts::pool::Api::Vulkan) {
         return;

@@ -20,6 +20,13 @@ pub(super) struct Figure {
 pub(super) fn figures(case: &Case<'_>) -> Vec<Figure> {
     let mut list = Vec::new();
     for known in &case.facts.shown {
+        // Ollama's figures of another API, and of the CPU, are not HIP's.
+        if ["library=Vulkan", "library=vulkan", "library=cpu"]
+            .iter()
+            .any(|other| known.source.text.contains(other))
+        {
+            continue;
+        }
         let program = known.value.program.clone().unwrap_or_else(|| "a program".to_owned());
         let text = if known.source.text.is_empty() { program.clone() } else { known.source.text.to_string() };
         let evidence = Evidence::fact(&known.source, text);

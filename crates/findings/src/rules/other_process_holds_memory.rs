@@ -112,13 +112,21 @@ fn name(holder: &Holder) -> String {
 /// Whether the holder is the program that failed.
 fn is_workload(case: &Case<'_>, holder: &Holder) -> bool {
     let killed = case.any_line(&["kernel-oom-kill", "memcg-oom"]).and_then(|hit| hit.number("pid"));
-    killed.is_some() && killed == holder.pid.map(u64::from)
+    if killed.is_some() && killed == holder.pid.map(u64::from) {
+        return true;
+    }
+    // It says itself how much it holds; a process that holds as much is it.
+    let own = case.failure.as_ref().and_then(|failure| failure.own());
+    own.zip(holder.bytes).is_some_and(|(own, held)| {
+        let differ = if own > held { own - held } else { held - own };
+        differ <= Bytes::gib(1).max(Bytes(own.0 / 10))
+    })
 }
 
 /// What the workload wanted of the pool, and what it is called.
 fn wanted(case: &Case<'_>, pool: &Pool) -> Option<(Bytes, &'static str)> {
     if let (Some(failure), Some(_)) = (&case.failure, case.need()) {
-        return Some((failure.loaded + failure.requested?, "this program"));
+        return Some((failure.own().unwrap_or_default() + failure.requested?, "this program"));
     }
     let share = case.utilization()?;
     Some((Bytes((pool.total?.0 as f64 * share) as u64), "the share that vLLM was told to take"))

@@ -34,6 +34,20 @@ fn version(case: &Case<'_>, program: &str) -> Option<(u32, u32, u32)> {
     Some((numbers.next()??, numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0)))
 }
 
+/// Whether a kernel is older than what AMD names for Strix Halo: 6.18.4, Ubuntu's HWE 6.17.0-19 and OEM 6.14.0-1018.
+fn before_floor(release: &str) -> bool {
+    let Some(kernel) = KernelVersion::parse(release) else { return false };
+    // Ubuntu counts its builds after the first hyphen: 6.17.0-19-generic.
+    let build = release.split('-').nth(1).and_then(|n| n.split('~').next()?.parse::<u32>().ok());
+    match (kernel.series, kernel.oem) {
+        ((6, 14), true) => build.is_some_and(|build| build < 1018),
+        (_, true) => false,
+        ((6, 17), _) if release.contains("-generic") => build.is_some_and(|build| build < 19),
+        ((6, 18), _) => kernel.patch.is_some_and(|patch| patch < 4),
+        (series, _) => series < (6, 18),
+    }
+}
+
 fn gfx(case: &Case<'_>, names: &[&str]) -> bool {
     case.facts.gpus.iter().any(|gpu| gpu.gfx.text().is_some_and(|gfx| names.contains(&gfx)))
 }
@@ -104,16 +118,13 @@ const KNOWN: &[Known] = &[
             "kernel-gfxhub-page-fault",
         ],
         when: |case| {
-            let kernel = case.facts.kernel.release.text().and_then(KernelVersion::parse);
             gfx(case, &["gfx1151"])
                 && case.facts.amdgpu.dkms_version.value().is_none()
-                && kernel.is_some_and(|k| {
-                    !k.oem && (k.series < (6, 17) || (k.series == (6, 18) && k.patch.is_some_and(|p| p < 4)))
-                })
+                && case.facts.kernel.release.text().is_some_and(before_floor)
         },
         title: "this kernel is older than what ROCm needs on Strix Halo",
         why: "AMD names 6.18.4 (Ubuntu HWE 6.17.0-19.19, OEM 6.14.0-1018) as the first with the wave save and restore fixes for gfx1151. Before them programs fault or hang.",
-        fix: "Upgrade to a newer kernel: 6.18.4 or later, or the distribution's named build.",
+        fix: "Upgrade to a newer kernel: 6.18.4 or later, or Ubuntu's 6.17.0-19 (HWE) or 6.14.0-1018 (OEM).",
         confidence: Confidence::Likely,
     },
 ];

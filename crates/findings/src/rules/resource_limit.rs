@@ -57,6 +57,14 @@ const LIMITS: &[Limit] = &[
         command: Some("ulimit -n 65536"),
     },
     Limit {
+        line: "k8s-insufficient-gpu",
+        title: "the scheduler has no GPU left to give away",
+        why: "The device plugin counts whole GPUs (amd.com/gpu). Other pods have been given all of them; how much memory is free on them does not count.",
+        kind: FixKind::Command,
+        step: "See which pods hold the GPUs, and end one, or let several share a GPU outside this count (partitions, one server for all).",
+        command: Some("kubectl describe nodes | grep -A 8 'Allocated resources'"),
+    },
+    Limit {
         line: "llama-mlock",
         title: "the locked-memory limit keeps --mlock from working",
         why: "RLIMIT_MEMLOCK bounds what a user may pin. The GPU does not need --mlock; without it everything works.",

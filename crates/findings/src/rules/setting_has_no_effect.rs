@@ -36,6 +36,20 @@ const NOBODY_READS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Lines with which a program says itself that it does not heed a setting.
+const LINES: &[(&str, &str, &str)] = &[
+    (
+        "torch-async-ignores-options",
+        "max_split_size_mb",
+        "the asynchronous backend (backend:cudaMallocAsync) ignores the options of the native one; choose one backend",
+    ),
+    (
+        "ggml-managed-unsupported",
+        "GGML_CUDA_ENABLE_UNIFIED_MEMORY",
+        "this platform has no managed memory, and plain hipMalloc is used",
+    ),
+];
+
 struct Dead {
     name: String,
     instead: String,
@@ -103,6 +117,12 @@ fn variables(case: &Case<'_>) -> Vec<Dead> {
             .map_or("this vLLM does not know it", |(_, instead)| *instead);
         add(name, instead, &source);
     }
+    for (id, name, instead) in LINES {
+        if let Some(hit) = case.line(id) {
+            let place = format!("{}:{}", hit.line.log, hit.line.number);
+            add(name, instead, &Source::new(facts::Origin::Log, place, hit.text.as_str()));
+        }
+    }
     let gfx9 = case.facts.gpus.iter().any(|gpu| gpu.gfx.text().is_some_and(|gfx| gfx.starts_with("gfx9")));
     if let Some(known) =
         case.facts.env("HSA_XNACK").filter(|_| !gfx9 && case.facts.gpus.iter().any(|g| g.gfx.is_known()))
@@ -128,6 +148,17 @@ fn variables(case: &Case<'_>) -> Vec<Dead> {
         case.facts.env("PYTORCH_ALLOC_CONF").filter(|_| torch_version(case).is_some_and(|v| v < (2, 9)))
     {
         add("PYTORCH_ALLOC_CONF", "PyTorch before 2.9 reads PYTORCH_HIP_ALLOC_CONF", &known.source);
+    }
+    // PyTorch says so, and where it was set is not known.
+    if let Some(hit) = case.line("torch-expandable-unsupported").filter(|_| dead.is_empty()) {
+        let place = format!("{}:{}", hit.line.log, hit.line.number);
+        dead.push(Dead {
+            name: "expandable_segments:True".to_owned(),
+            instead: "this PyTorch ignores it on ROCm, and it would only lessen fragmentation, not the need"
+                .to_owned(),
+            source: Source::new(facts::Origin::Log, place, hit.text.as_str()),
+            severity: Severity::Warning,
+        });
     }
     dead
 }

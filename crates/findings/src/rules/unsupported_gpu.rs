@@ -1,15 +1,14 @@
 //! ROCm does not support this GPU, or this machine.
 
 use super::prelude::*;
+use crate::case::DROPPED;
 
 rule!("unsupported-gpu", Runtime, 15);
 
-/// Targets that current ROCm has dropped or never had.
-const DROPPED: &[&str] =
-    &["gfx600", "gfx601", "gfx700", "gfx701", "gfx702", "gfx801", "gfx802", "gfx803", "gfx900"];
-
 fn check(case: &Case<'_>, report: &mut Report) {
-    let skipped = case.any_line(&["kernel-kfd-skipped", "ollama-unsupported-gpu"]);
+    let skipped = case
+        .any_line(&["kernel-kfd-skipped", "ollama-unsupported-gpu"])
+        .filter(|hit| !passed_over(case, hit));
     let old =
         case.device().and_then(|gpu| gpu.gfx.as_known()).filter(|gfx| DROPPED.contains(&gfx.value.as_str()));
     let hip_failure = case.any_line(&[
@@ -55,4 +54,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
     report.add(
         finding.fix(Fix::new(FixKind::Package, "Use the program's Vulkan backend, which runs on this GPU.")),
     );
+}
+
+/// Whether the line is about a device that nobody here wants to use: another one is there, and nothing failed.
+fn passed_over(case: &Case<'_>, hit: &logs::Hit) -> bool {
+    case.is_about_another(hit) && !case.is_troubled()
 }

@@ -17,7 +17,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let said = case.line("ggml-vulkan-buffer-limit");
     let vulkan = case.device().map(|gpu| &gpu.vulkan);
     let stated = vulkan.and_then(|v| v.max_allocation.get());
-    let driver = vulkan.and_then(|v| v.driver.text()).unwrap_or("radv");
+    let driver = vulkan.and_then(|v| v.driver.text()).unwrap_or("radv").to_ascii_lowercase();
     let limit = stated.unwrap_or(if driver.contains("amdvlk") { AMDVLK } else { RADV });
     // What the driver itself was asked for and refused did not stop at this limit.
     let passed_on = case.line("radv-bo-alloc-failed").is_some() && said.is_none();
@@ -38,7 +38,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
         .because_of(case.failure_evidence())
         .because_of(said.map(Evidence::line))
         .because_of(vulkan.and_then(|v| fact(&v.max_allocation, "largest single allocation")))
-        .fixes(steps(case, failure.part, driver));
+        .fixes(steps(case, failure.part, &driver));
     report.add(finding);
 }
 

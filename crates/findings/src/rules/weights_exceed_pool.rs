@@ -19,13 +19,22 @@ fn check(case: &Case<'_>, report: &mut Report) {
             "Weights, KV cache and compute buffers share one pool. GTT does not extend a card's VRAM for HIP, and no allocator setting does.",
         )
         .because_of(evidence(case))
-        .fixes(engine::smaller_weights(case.engine));
+        .fixes(engine::smaller_weights(case.engine))
+        .fixes(of_the_line(case));
     report.add(finding);
 }
 
 /// llama.cpp put a part of the layers on the CPU, because the pool was too small for all.
 fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
     if report.explains() || !case.hip() {
+        return;
+    }
+    // Who puts experts, tensors or layers on the CPU himself knows.
+    let args = case.facts.workload.args.text().unwrap_or_default();
+    if ["--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe", "-ot ", "--override-tensor"]
+        .iter()
+        .any(|flag| args.contains(flag))
+    {
         return;
     }
     let model = |on_gpu: bool| {
@@ -39,7 +48,7 @@ fn partly_on_cpu(case: &Case<'_>, report: &mut Report) {
     let (gpu, cpu) = (sum(true), sum(false));
     let Some(total) = case.pool_at_most() else { return };
     // A few GiB on the CPU are the embedding and what the user put there.
-    if gpu == Bytes(0) || cpu.0 < (gpu.0 + cpu.0) / 4 || gpu + cpu <= total {
+    if gpu == Bytes(0) || cpu.0 < (gpu + cpu).0 / 4 || gpu + cpu <= total {
         return;
     }
     let finding = RULE
@@ -70,4 +79,18 @@ fn larger_pool(case: &Case<'_>) -> Vec<Fix> {
         .undo("set the former size in the BIOS")],
         None => Vec::new(),
     }
+}
+
+/// What gives the weights more room where a setting took it.
+fn of_the_line(case: &Case<'_>) -> Option<Fix> {
+    if case.line("vllm-no-cache-blocks").is_some() {
+        let text = "Or give vLLM a larger share of the GPU where nothing else needs it (--gpu-memory-utilization), and save what graph capture takes (--enforce-eager).";
+        return Some(
+            Fix::new(FixKind::Flag, text)
+                .command("vllm serve MODEL --gpu-memory-utilization 0.95 --enforce-eager"),
+        );
+    }
+    case.line("ollama-memory-layout").map(|_| {
+        Fix::new(FixKind::Flag, "Or take num_gpu out of the request and the Modelfile: Ollama then chooses as many layers as fit.")
+    })
 }

@@ -85,7 +85,7 @@ pub fn apply(args: &DoctorArgs, id: &str) -> Result<Exit, Failure> {
             Journal::new(id, edits.into_iter().map(|edit| edit.entry).collect(), then)
         }
     };
-    page += &format!("  undo: {}, then {}\n", undo_command(args, id), journal.then);
+    page += &format!("Undo: {}, then {}\n", undo_command(args, id), journal.then);
     show::then(&mut page, &journal.files, &journal.then, false);
     output::print(&page)?;
     if !agreed(args, "Apply?")? {

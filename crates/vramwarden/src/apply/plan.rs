@@ -66,48 +66,53 @@ pub fn plan<'a>(
 ) -> Result<Vec<Edit>, Failure> {
     let mut edits: Vec<Edit> = Vec::new();
     for change in changes {
-        let (Change::File { path: named, .. }
-        | Change::Word { path: named, .. }
-        | Change::Sysfs { path: named, .. }) = change;
-        let place = place(named).ok_or_else(|| {
-            Failure::Input(format!("{named:?}: not a file that --apply changes; follow the fix by hand"))
-        })?;
-        let at = match edits.iter().position(|edit| edit.named == *named) {
-            Some(at) => at,
-            None => {
-                edits.push(open(disk, named, place)?);
-                edits.len() - 1
-            }
+        let paths = match change {
+            Change::File { path, .. } | Change::Sysfs { path, .. } => std::slice::from_ref(path),
+            Change::Word { paths, .. } => paths.as_slice(),
         };
-        let entry = &mut edits[at].entry;
-        match (change, place) {
-            (Change::File { content, .. }, Place::Own) => {
-                entry.after = own::joined(named, &entry.after, content)
-                    .map_err(|why| Failure::Input(format!("{named}: {why}; nothing was changed")))?;
-            }
-            (Change::Sysfs { value, .. }, Place::Sysfs) if harmless(value) => {
-                if entry.after.trim() != value {
-                    entry.after = format!("{value}\n");
+        for named in paths {
+            let place = place(named).ok_or_else(|| {
+                Failure::Input(format!("{named:?}: not a file that --apply changes; follow the fix by hand"))
+            })?;
+            let at = match edits.iter().position(|edit| edit.named == *named) {
+                Some(at) => at,
+                None => {
+                    edits.push(open(disk, named, place)?);
+                    edits.len() - 1
                 }
-            }
-            (Change::Word { name, value, .. }, Place::Words(form))
-                if harmless(name) && value.as_deref().is_none_or(harmless) =>
-            {
-                entry.after = words::edit(form, &entry.after, name, value.as_deref())
-                    .map_err(|why| Failure::Input(format!("{named}: {why}; nothing was changed")))?;
-            }
-            _ => {
-                return Err(Failure::Input(format!(
-                    "{named}: a change that --apply does not make; follow the fix by hand"
-                )));
-            }
+            };
+            let entry = &mut edits[at].entry;
+            entry.after = changed(change, named, place, &entry.after)
+                .map_err(|why| Failure::Input(format!("{named}: {why}; nothing was changed")))?;
         }
+    }
+    if let Some(edit) = edits.iter().enumerate().find_map(|(at, edit)| {
+        edits[..at].iter().any(|other| other.entry.path == edit.entry.path).then_some(edit)
+    }) {
+        let what = format!("{}: leads to {}, as another file of the fix does", edit.named, edit.entry.path);
+        return Err(Failure::Input(format!("{what}; follow the fix by hand")));
     }
     edits.retain(|edit| match &edit.entry.before {
         Before::Absent => true,
         Before::File(before) => before.content != edit.entry.after,
     });
     Ok(edits)
+}
+
+/// `text` with the change.
+fn changed(change: &Change, named: &str, place: Place, text: &str) -> Result<String, String> {
+    match (change, place) {
+        (Change::File { content, .. }, Place::Own) => own::joined(named, text, content),
+        (Change::Sysfs { value, .. }, Place::Sysfs) if harmless(value) => {
+            Ok(if text.trim() == value { text.to_owned() } else { format!("{value}\n") })
+        }
+        (Change::Word { name, value, .. }, Place::Words(form))
+            if harmless(name) && value.as_deref().is_none_or(harmless) =>
+        {
+            words::edit(form, text, name, value.as_deref())
+        }
+        _ => Err("the change is not one that --apply makes; follow the fix by hand".to_owned()),
+    }
 }
 
 /// The file as it is, still without a change.

@@ -120,7 +120,7 @@ fn a_foreign_log_is_not_judged_by_this_machines_facts() {
     live(
         &mut out,
         here(),
-        || panic!("the kernel log of a host that is left out is not read"),
+        Some(|| panic!("the kernel log of a host that is left out is not read")),
         foreign(),
         false,
     );
@@ -130,7 +130,7 @@ fn a_foreign_log_is_not_judged_by_this_machines_facts() {
     assert_eq!(out.facts.gpus[0].gfx.text(), Some("gfx1151"));
 
     let mut kept = Gathered::default();
-    live(&mut kept, here(), quiet, foreign(), true);
+    live(&mut kept, here(), Some(quiet), foreign(), true);
     assert_eq!(kept.left_out, None);
     assert_eq!(kept.facts.memory.total.get(), here().memory.total.get());
 }
@@ -138,7 +138,7 @@ fn a_foreign_log_is_not_judged_by_this_machines_facts() {
 #[test]
 fn the_machines_own_log_is_joined_with_it() {
     let mut out = Gathered::default();
-    live(&mut out, host("rx7900xtx-24g"), quiet, dmesg("rx7900xtx-24g"), false);
+    live(&mut out, host("rx7900xtx-24g"), Some(quiet), dmesg("rx7900xtx-24g"), false);
     assert_eq!((out.left_out, out.scans.len()), (None, 1));
     assert_eq!(out.facts.gpus.len(), 1, "the log's GPU and the host's are one");
     assert_eq!(out.facts.gpus[0].gfx.text(), Some("gfx1100"));
@@ -147,7 +147,13 @@ fn the_machines_own_log_is_joined_with_it() {
 #[test]
 fn a_kernel_log_that_may_not_be_read_costs_only_itself() {
     let mut out = Gathered::default();
-    live(&mut out, host("rx7900xtx-24g"), || Err("kernel log not read".to_owned()), Facts::default(), false);
+    live(
+        &mut out,
+        host("rx7900xtx-24g"),
+        Some(|| Err("kernel log not read".to_owned())),
+        Facts::default(),
+        false,
+    );
     assert_eq!(out.warnings, ["kernel log not read"]);
     assert_eq!(out.facts.gpus.len(), 1);
 }

@@ -43,6 +43,12 @@ pub fn diagnosis(answer: &mut Diagnosis) {
         }
         pool.holders.iter_mut().filter_map(|holder| holder.name.as_mut()).for_each(mend);
     }
+    for told in &mut answer.contradictions {
+        for word in [&mut told.used, &mut told.set_aside] {
+            mend(&mut word.value);
+            mend(&mut word.source);
+        }
+    }
     for finding in &mut answer.findings {
         mend(&mut finding.title);
         mend(&mut finding.why);

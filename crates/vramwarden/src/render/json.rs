@@ -1,9 +1,11 @@
 //! `vramwarden.doctor/1`.
 
 use facts::pool::{Api, Ceiling, Holder, LimitedBy, Pool};
-use findings::{Ask, Diagnosis, Finding};
+use findings::{Ask, Contradiction, Diagnosis, Finding};
 use serde::Serialize;
 use units::{Bytes, DeviceId};
+
+use crate::program::Outcome;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -11,6 +13,19 @@ struct Document<'a> {
     pools: Vec<PoolDocument<'a>>,
     findings: &'a [Finding],
     ask_for: &'a [Ask],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    contradictions: &'a [Contradiction],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunDocument<'a>>,
+}
+
+/// The program that ran under the doctor.
+#[derive(Serialize)]
+struct RunDocument<'a> {
+    program: &'a str,
+    exit_status: i32,
+    seconds: f64,
+    pools_before: Vec<PoolDocument<'a>>,
 }
 
 #[derive(Serialize)]
@@ -83,11 +98,23 @@ fn pool(pool: &Pool) -> PoolDocument<'_> {
 
 /// The document, pretty-printed, with a final newline.
 pub fn document(diagnosis: &Diagnosis) -> String {
+    document_of(diagnosis, None)
+}
+
+/// The same, with how the program ended that ran under the doctor.
+pub fn document_of(diagnosis: &Diagnosis, outcome: Option<&Outcome>) -> String {
     let document = Document {
         schema: "vramwarden.doctor/1",
         pools: diagnosis.pools.iter().map(pool).collect(),
         findings: &diagnosis.findings,
         ask_for: &diagnosis.ask_for,
+        contradictions: &diagnosis.contradictions,
+        run: outcome.map(|outcome| RunDocument {
+            program: &outcome.program,
+            exit_status: outcome.exit_status,
+            seconds: outcome.seconds,
+            pools_before: outcome.pools_before.iter().map(pool).collect(),
+        }),
     };
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');

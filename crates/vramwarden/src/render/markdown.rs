@@ -76,6 +76,21 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
             }
         }
     }
+    if !diagnosis.contradictions.is_empty() {
+        out.push_str("\n### Sources disagree\n\n");
+        for told in &diagnosis.contradictions {
+            let (used, other) = (&told.used, &told.set_aside);
+            let _ = writeln!(
+                out,
+                "- {}: {} ({}), not {} ({})",
+                told.field,
+                cell(&used.value),
+                cell(&used.source),
+                cell(&other.value),
+                cell(&other.source)
+            );
+        }
+    }
     if !diagnosis.ask_for.is_empty() {
         out.push_str("\n### What would decide\n\n");
         for ask in &diagnosis.ask_for {

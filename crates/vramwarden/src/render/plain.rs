@@ -6,7 +6,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use comfy_table::{ContentArrangement, Table, presets};
 use facts::pool::{Api, Pool};
-use findings::{Confidence, Diagnosis, Evidence, Finding, Fix, Severity};
+use findings::{Confidence, Contradiction, Diagnosis, Evidence, Finding, Fix, Severity};
 
 use super::harmless;
 use crate::gather::Gathered;
@@ -116,7 +116,38 @@ impl Page {
                 self.wrapped(&mut out, "    ", "    ", &format!("({})", ask.why));
             }
         }
+        self.contradictions(&mut out, &diagnosis.contradictions);
         self.unread(&mut out, &gathered.facts);
+        out
+    }
+
+    /// Where sources disagree: often a log of another boot.
+    fn contradictions(&self, out: &mut String, contradictions: &[Contradiction]) {
+        if contradictions.is_empty() {
+            return;
+        }
+        out.push('\n');
+        self.line(out, &self.bold("Sources disagree (a log of another boot, or a tool that is wrong)"));
+        for told in contradictions.iter().take(if self.verbose { 64 } else { 6 }) {
+            let Contradiction { field, used, set_aside } = told;
+            let text = format!(
+                "{field}: {} [{}], not {} [{}]",
+                used.value, used.source, set_aside.value, set_aside.source
+            );
+            self.wrapped(out, "  - ", "    ", &text);
+        }
+    }
+
+    /// What `--watch` says of a finding: the verdict with the time, and unless it is gone the finding.
+    pub fn event(&self, time: &str, gone: bool, finding: &Finding) -> String {
+        let mut out = String::new();
+        let verdict = capital(&finding.title);
+        if gone {
+            self.line(&mut out, &format!("{time} Gone: {verdict} ({}).", finding.id));
+        } else {
+            self.line(&mut out, &self.bold(&format!("{time} {verdict}.")));
+            self.finding(&mut out, 1, finding);
+        }
         out
     }
 

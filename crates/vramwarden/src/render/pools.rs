@@ -46,9 +46,12 @@ impl Page {
         let mut told: Vec<(&units::DeviceId, &Holder)> = Vec::new();
         for pool in pools {
             for holder in pool.holders.iter().filter(|h| h.bytes.is_some_and(|b| b > SMALL)).take(most) {
-                if told.iter().any(|(device, other)| {
-                    **device == pool.device && (other.pid, other.bytes) == (holder.pid, holder.bytes)
-                }) {
+                // Nameless holders of a sheet are told apart by what they hold.
+                let same = |other: &Holder| match holder.pid {
+                    Some(pid) => other.pid == Some(pid),
+                    None => other.pid.is_none() && other.bytes == holder.bytes,
+                };
+                if told.iter().any(|(device, other)| **device == pool.device && same(other)) {
                     continue;
                 }
                 told.push((&pool.device, holder));

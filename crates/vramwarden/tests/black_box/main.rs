@@ -7,5 +7,7 @@ mod common;
 mod derivation;
 mod goldens;
 mod hostile_text;
+mod program;
 mod recorded;
 mod sleeping;
+mod watch;

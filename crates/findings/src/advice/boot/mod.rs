@@ -41,8 +41,8 @@ pub fn module_parameter(facts: &Facts, module: &str, parameter: &str, value: &st
         Family::Ostree => ostree(fix, &name, value),
         Family::Nixos => nixos(fix, &name, value),
         _ => match stated_in(facts, &name) {
-            Some(file) => on_command_line(fix, family, &file, &name, value),
-            None => in_modprobe(fix, family, module, parameter, value),
+            files if files.is_empty() => in_modprobe(fix, family, module, parameter, value),
+            files => on_command_line(fix, family, files, &name, value),
         },
     }
 }
@@ -61,17 +61,16 @@ pub fn remove_parameter(facts: &Facts, name: &str, text: String) -> Fix {
         (Family::Nixos, _) => fix.command(format!(
             "grep -rn '{name}' /etc/nixos   # take it out, then: sudo nixos-rebuild boot && sudo reboot"
         )),
-        (Family::Fedora, None) => {
+        (Family::Fedora, files) if files.is_empty() => {
             fix.command(format!("sudo grubby --update-kernel=ALL --remove-args='{name}' && sudo reboot"))
         }
-        (_, Some(file)) => {
-            let change = Change::Word { path: file.clone(), name: name.to_owned(), value: None };
-            let after = after_edit(family, &file);
-            fix.command(format!("sudo sed -i -E 's/ ?{pattern}//' {file} && {after} && sudo reboot"))
-                .change(change, rest(after))
-        }
-        (_, None) => {
+        (_, files) if files.is_empty() => {
             fix.command(format!("grep -rn '{name}' {GRUB} {KERNEL_CMDLINE} {ENTRIES} /etc/modprobe.d"))
+        }
+        (_, files) => {
+            let after = after_edits(family, &files);
+            fix.command(format!("sudo sed -i -E 's/ ?{pattern}//' {} && {after}", files.join(" ")))
+                .change(Change::Word { paths: files, name: name.to_owned(), value: None }, after)
         }
     }
 }
@@ -86,31 +85,34 @@ pub fn rebuild_initramfs(facts: &Facts) -> Fix {
     }
 }
 
-/// The file of the boot loader that states `name` on a command line.
-fn stated_in(facts: &Facts, name: &str) -> Option<String> {
-    let files = facts.kernel.cmdline_files.value()?;
-    files.iter().find_map(|line| {
+/// The files of the boot loader that state `name` on a command line: all of them, since one is made from the other, and
+/// the next kernel has an entry of its own.
+fn stated_in(facts: &Facts, name: &str) -> Vec<String> {
+    let files = facts.kernel.cmdline_files.value().map(Vec::as_slice).unwrap_or_default();
+    let stating = |line: &String| {
         let (path, words) = line.split_once(": ")?;
         let states =
             words.split_ascii_whitespace().any(|word| word == name || word.split('=').next() == Some(name));
         let ours = path == GRUB || path == KERNEL_CMDLINE || path.starts_with(ENTRIES);
         (states && ours).then(|| path.to_owned())
-    })
+    };
+    files.iter().filter_map(stating).collect()
 }
 
-/// What makes an edit of a boot loader's file count.
-fn after_edit(family: Family, file: &str) -> &'static str {
-    match file {
-        GRUB => family.update_grub(),
-        KERNEL_CMDLINE => family.update_entries(),
-        // An entry is read by the loader itself.
-        _ => "true",
+/// What makes edits of the boot loader's files count, and the reboot.
+fn after_edits(family: Family, files: &[String]) -> String {
+    let has = |path: &str| files.iter().any(|file| file == path);
+    let mut steps = Vec::new();
+    // Entries are read by the loader itself; what they were made from counts for the next kernel by itself.
+    let entries = files.iter().any(|file| file.starts_with(ENTRIES));
+    if has(KERNEL_CMDLINE) && !entries {
+        steps.push(family.update_entries());
     }
-}
-
-/// What is left to type after an edit.
-fn rest(after: &str) -> String {
-    if after == "true" { "sudo reboot".to_owned() } else { format!("{after} && sudo reboot") }
+    if has(GRUB) {
+        steps.push(family.update_grub());
+    }
+    steps.push("sudo reboot");
+    steps.join(" && ")
 }
 
 /// `name` or `name=value` for sed -E, dots taken literally.
@@ -118,20 +120,16 @@ fn sed_pattern(name: &str) -> String {
     format!("{}(=[^ \"'\\'']*)?", name.replace('.', "\\."))
 }
 
-fn on_command_line(fix: Fix, family: Family, file: &str, name: &str, value: &str) -> Fix {
-    let after = after_edit(family, file);
-    let edit = |value: &str| {
-        format!("sudo sed -i -E 's/{}=[^ \"'\\'']*/{name}={value}/' {file}", name.replace('.', "\\."))
-    };
+fn on_command_line(fix: Fix, family: Family, files: Vec<String>, name: &str, value: &str) -> Fix {
+    let after = after_edits(family, &files);
+    let (listed, spaced) = (files.join(", "), files.join(" "));
+    let pattern = name.replace('.', "\\.");
     let mut fix = fix
-        .command(format!("{} && {after} && sudo reboot", edit(value)))
-        .undo(format!("put the former value of {name} back in {file}, then: {after} && sudo reboot"))
-        .change(
-            Change::Word { path: file.to_owned(), name: name.to_owned(), value: Some(value.to_owned()) },
-            rest(after),
-        );
+        .command(format!("sudo sed -i -E 's/{pattern}=[^ \"'\\'']*/{name}={value}/' {spaced} && {after}"))
+        .undo(format!("put the former value of {name} back in {listed}, then: {after}"))
+        .change(Change::Word { paths: files, name: name.to_owned(), value: Some(value.to_owned()) }, after);
     fix.text += &format!(
-        " It stands in {file} now and is changed there, because the command line overrides /etc/modprobe.d."
+        " It stands in {listed} now and is changed there, because the command line overrides /etc/modprobe.d."
     );
     fix
 }
