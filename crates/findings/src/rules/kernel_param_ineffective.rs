@@ -51,8 +51,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
         .or_else(|| other_module(case))
         // A limit that is asked for already says more than a gttsize beside it.
         .or_else(|| not_in_force(case))
+        .or_else(|| not_booted_yet(case, |parameter| parameter == "pages_limit"))
         .or_else(|| gttsize_only(case))
-        .or_else(|| not_booted_yet(case));
+        .or_else(|| not_booted_yet(case, |_| true));
     if let Some(finding) = found {
         report.add(finding);
     }
@@ -276,13 +277,13 @@ fn asked_limit(case: &Case<'_>) -> Option<Asked> {
 }
 
 /// The boot loader's files have the parameter, the running kernel has not: a reboot is due.
-fn not_booted_yet(case: &Case<'_>) -> Option<Finding> {
+fn not_booted_yet(case: &Case<'_>, which: impl Fn(&str) -> bool) -> Option<Finding> {
     let running = line(case)?;
     let configured = case.facts.kernel.cmdline_configured.as_known()?;
     let ours =
         |name: &str| name.starts_with("ttm.") || name.starts_with("amdttm.") || name.starts_with("amdgpu.");
     let (name, value) = words(&configured.value)
-        .filter(|(name, _)| ours(name))
+        .filter(|(name, _)| ours(name) && name.split_once('.').is_some_and(|(_, parameter)| which(parameter)))
         .find(|pair| !words(&running.value).any(|have| have == *pair))?;
     Some(
         RULE.finding(

@@ -195,10 +195,12 @@ fn copy_attributes(from: impl AsFd, to: impl AsFd) {
     }
 }
 
+/// Nothing there is no error, not even where nothing may be removed.
 fn unlink(directory: &OwnedFd, name: &str, flags: AtFlags) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(directory, name, flags) {
+    let Err(errno) = rustix::fs::unlinkat(directory, name, flags) else { return Ok(()) };
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
-        done => done,
+        _ => Err(errno),
     }
 }
 

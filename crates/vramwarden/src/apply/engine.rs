@@ -8,7 +8,7 @@
 //! The record stands from before the first change until after the last one is taken back. Both directions skip what is
 //! done already, so either may be run again after an interruption.
 
-use super::disk::{Disk, Fault, Look, split};
+use super::disk::{Disk, Fault, Look, split, temporary};
 use super::journal::{Before, Entry, Journal, Now};
 use crate::Failure;
 
@@ -31,6 +31,23 @@ pub fn survey(disk: &dyn Disk, journal: &Journal) -> Result<Vec<Now>, Failure> {
         all.push(now);
     }
     Ok(all)
+}
+
+/// Whether every file is as it is to be, and nothing is left of an interrupted change.
+///
+/// # Errors
+/// One cannot be read, or somebody else has changed it.
+pub fn is_complete(disk: &dyn Disk, journal: &Journal) -> Result<bool, Failure> {
+    if survey(disk, journal)?.contains(&Now::Before) {
+        return Ok(false);
+    }
+    for entry in &journal.files {
+        let (directory, name) = split(&entry.path);
+        if matches!(disk.look(&format!("{directory}/{}", temporary(name)))?, Look::File(_)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// How a change that failed ended.

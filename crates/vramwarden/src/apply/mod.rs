@@ -50,7 +50,7 @@ pub fn apply(args: &DoctorArgs, id: &str) -> Result<Exit, Failure> {
     let mut page = String::new();
     let journal = match record {
         Some(journal) => {
-            if engine::survey(&disk, &journal)?.iter().all(|now| *now == Now::After) {
+            if engine::is_complete(&disk, &journal)? {
                 return applied_already(
                     &journal,
                     !plan::plan(&disk, changes()).unwrap_or_default().is_empty(),

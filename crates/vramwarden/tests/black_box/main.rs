@@ -1,5 +1,6 @@
 //! The program from outside: what it prints, and how it ends.
 
+mod apply;
 mod bad_input;
 mod bundles;
 mod common;
