@@ -128,6 +128,9 @@ fn fedora_with_entries_and_kernel_cmdline() {
             (A, Some(entry("6.18.6", old))),
             (B, Some(entry("6.18.5", old))),
             ("etc/kernel/cmdline", Some(line(old))),
+            // It booted with that line.
+            ("proc/cmdline", Some(format!("BOOT_IMAGE=(hd0,gpt2)/vmlinuz-6.18.6 {}", line(old)))),
+            ("sys/module/ttm/parameters/pages_limit", text("1048576\n")),
         ],
         after: vec![(A, entry("6.18.6", new)), (B, entry("6.18.5", new)), ("etc/kernel/cmdline", line(new))],
         then: "\n  sudo reboot\n",
