@@ -109,7 +109,7 @@ fn what_it_printed_is_diagnosed_together_with_the_host() {
     let load = "llama_model_load: error loading model: unable to allocate ROCm0 buffer";
     let run = script(&[], &format!("echo start; echo '{oom}' >&2; echo '{load}' >&2; exit 1"));
     assert_eq!((run.status, run.out.as_str()), (1, "start\n"), "{run:?}");
-    assert!(run.err.contains("-exceeds-pool") && run.err.contains("stderr:1"), "{run:?}");
+    assert!(run.err.contains("weights-exceed-pool") && run.err.contains("stderr:1"), "{run:?}");
 }
 
 #[test]
