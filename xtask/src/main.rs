@@ -2,6 +2,7 @@
 
 mod bench;
 mod dist;
+mod scan;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,18 @@ enum Command {
         #[arg(long, default_value_t = 40)]
         runs: usize,
     },
+    /// Read a large mixed log with doctor and with ripgrep, by the same patterns. A report, not a test.
+    Scan {
+        /// Where the log is written, and removed after; best a file system in memory.
+        #[arg(long, default_value = "/dev/shm")]
+        directory: PathBuf,
+        /// Size of the log, MiB.
+        #[arg(long, default_value_t = 1024)]
+        mib: u64,
+        /// Rounds; the programs take turns.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
 }
 
 fn main() -> Result<()> {
@@ -37,6 +50,7 @@ fn main() -> Result<()> {
         Command::Dist { check: false } => dist::build(&root),
         Command::Dist { check: true } => dist::check::run(&root),
         Command::Bench { runs } => bench::run(&root, runs),
+        Command::Scan { directory, mib, rounds } => scan::run(&root, &directory, mib, rounds),
     }
 }
 

@@ -46,7 +46,7 @@ record! {
     Platform / PlatformSheet {
         /// `linux`, `wsl2` or `windows`.
         os("os"): String,
-        /// Distribution, as `ID VERSION_ID` of os-release.
+        /// Distribution, as `ID VERSION_ID` of os-release, and its `VARIANT_ID` where there is one.
         distribution("distribution"): String,
         /// Whether this is a virtual machine.
         virtualized("virtualized"): bool,

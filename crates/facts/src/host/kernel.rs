@@ -66,8 +66,16 @@ fn distribution(host: &dyn Host) -> Reading<String> {
     }
     let plain = |value: &str| word(value.trim_matches(['"', '\'']));
     let id = text.entry("ID", plain);
-    match (id.text(), text.entry("VERSION_ID", plain).text()) {
-        (Some(id), Some(version)) => {
+    // An image-based variant of a distribution keeps its kernel parameters elsewhere, and says so here only.
+    let variant = text.entry("VARIANT_ID", plain);
+    let image = text.entry("OSTREE_VERSION", plain).is_known() && !variant.is_known();
+    let variant = variant.text().or(image.then_some("ostree"));
+    match (id.text(), text.entry("VERSION_ID", plain).text(), variant) {
+        (Some(id), Some(version), Some(variant)) => text.found(
+            format!("{id} {version} {variant}"),
+            &format!("ID={id} VERSION_ID={version} VARIANT_ID={variant}"),
+        ),
+        (Some(id), Some(version), None) => {
             text.found(format!("{id} {version}"), &format!("ID={id} VERSION_ID={version}"))
         }
         _ => id,
