@@ -50,6 +50,8 @@ record! {
         distribution("distribution"): String,
         /// Whether this is a virtual machine.
         virtualized("virtualized"): bool,
+        /// Maker and product of the machine, as DMI names them.
+        board("board"): String,
     }
 }
 

@@ -177,6 +177,21 @@ impl Fix {
         }
     }
 
+    /// With risk, undo and check of its kind, where the rule had nothing of its own to say.
+    pub(crate) fn completed(mut self) -> Self {
+        let (risk, undo) = usual(self.kind);
+        self.risk.get_or_insert_with(|| risk.to_owned());
+        self.undo.get_or_insert_with(|| undo.to_owned());
+        self.check.get_or_insert_with(|| USUAL_CHECK.to_owned());
+        self
+    }
+
+    /// Whether a text is what [`Fix::completed`] puts in: true of every step of its kind, and no news to a reader.
+    pub fn is_usual(&self, text: &str) -> bool {
+        let (risk, undo) = usual(self.kind);
+        [risk, undo, USUAL_CHECK].contains(&text)
+    }
+
     /// With what to type.
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = Some(command.into());
@@ -206,6 +221,27 @@ impl Fix {
     pub fn check(mut self, check: impl Into<String>) -> Self {
         self.check = Some(check.into());
         self
+    }
+}
+
+/// What proves any step, where nothing more direct does.
+const USUAL_CHECK: &str = "vramwarden doctor --log run.log   # of the next run: this finding is gone";
+
+/// Risk and undo that hold for every step of a kind.
+fn usual(kind: FixKind) -> (&'static str, &'static str) {
+    match kind {
+        FixKind::KernelParam => ("needs a reboot", "put the former parameters back, and reboot"),
+        FixKind::Env => ("only programs started after it see it", "set the variable as it was, or unset it"),
+        FixKind::Flag => {
+            ("the program may run slower, or hold less", "start the program with its former options")
+        }
+        FixKind::Package => ("another version may behave differently", "install the former version"),
+        FixKind::Bios => ("the menu differs by board", "set the former value in the BIOS"),
+        FixKind::Command => {
+            ("none that outlasts the command, unless said", "nothing is kept of it, unless said")
+        }
+        FixKind::Code => ("a change of your own program", "take the change back"),
+        FixKind::Wait => ("none", "nothing was changed"),
     }
 }
 

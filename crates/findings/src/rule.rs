@@ -1,7 +1,7 @@
 //! A rule, and what rules report.
 
 use crate::case::Case;
-use crate::finding::{Ask, Confidence, Finding, Layer, Severity};
+use crate::finding::{Ask, Confidence, Finding, Fix, Layer, Severity};
 
 /// One diagnosis: when it holds, and its page.
 pub struct Rule {
@@ -110,6 +110,9 @@ impl Report {
     /// then what is only possible after what is more; then what nobody's line or setting gave rise to; then causal
     /// depth, which is the order they came in.
     pub(crate) fn ranked(mut self) -> (Vec<Finding>, Vec<Ask>) {
+        for finding in &mut self.findings {
+            finding.fixes = std::mem::take(&mut finding.fixes).into_iter().map(Fix::completed).collect();
+        }
         self.findings.sort_by_key(|finding| {
             (
                 finding.id != "insufficient-evidence",

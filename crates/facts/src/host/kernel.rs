@@ -36,7 +36,26 @@ fn release(host: &dyn Host) -> Reading<String> {
 
 /// The system. `release` is the kernel's.
 pub(super) fn platform(host: &dyn Host, release: &Reading<String>) -> Platform {
-    Platform { os: os(host, release), distribution: distribution(host), virtualized: virtualized(host) }
+    Platform {
+        os: os(host, release),
+        distribution: distribution(host),
+        virtualized: virtualized(host),
+        board: board(host),
+    }
+}
+
+/// Maker and product, as DMI names them.
+fn board(host: &dyn Host) -> Reading<String> {
+    let vendor = Text::open(host, "/sys/class/dmi/id/sys_vendor");
+    let product = Text::open(host, "/sys/class/dmi/id/product_name");
+    let line = |text: &str| word(text.trim());
+    match (vendor.whole(line).text(), product.whole(line)) {
+        (Some(vendor), Reading::Known(product)) => {
+            let text = format!("{vendor} {}", product.value);
+            known(text.clone(), &product.source.place, &text)
+        }
+        (_, product) => product,
+    }
 }
 
 fn os(host: &dyn Host, release: &Reading<String>) -> Reading<String> {

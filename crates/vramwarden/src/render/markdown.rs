@@ -70,7 +70,7 @@ pub fn document(gathered: &Gathered, diagnosis: &Diagnosis) -> String {
                 block(&mut out, "  ", command);
             }
             for (name, text) in [("Risk", &fix.risk), ("Undo", &fix.undo), ("Check", &fix.check)] {
-                if let Some(text) = text {
+                if let Some(text) = text.as_ref().filter(|text| !fix.is_usual(text)) {
                     let _ = writeln!(out, "  - {name}: {}", cell(text));
                 }
             }

@@ -279,7 +279,9 @@ impl Page {
             self.line(out, &format!("       {}", self.bold(line)));
         }
         let notes = [("risk", &fix.risk), ("undo", &fix.undo), ("check", &fix.check)];
-        for (name, text) in notes.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+        let told = notes.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        // What holds for every step of its kind is for those who ask for all.
+        for (name, text) in told.filter(|(_, text)| self.verbose || !fix.is_usual(text)) {
             self.wrapped(out, &format!("       {name:>5}: "), "              ", text);
         }
     }
