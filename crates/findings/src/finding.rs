@@ -230,7 +230,9 @@ const USUAL_CHECK: &str = "vramwarden doctor --log run.log   # of the next run: 
 /// Risk and undo that hold for every step of a kind.
 fn usual(kind: FixKind) -> (&'static str, &'static str) {
     match kind {
-        FixKind::KernelParam => ("needs a reboot", "put the former parameters back, and reboot"),
+        FixKind::KernelParam => {
+            ("counts from the next boot on", "put the former parameters back, and reboot")
+        }
         FixKind::Env => ("only programs started after it see it", "set the variable as it was, or unset it"),
         FixKind::Flag => {
             ("the program may run slower, or hold less", "start the program with its former options")
