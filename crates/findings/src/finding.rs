@@ -186,7 +186,7 @@ impl Fix {
         self
     }
 
-    /// Whether a text is what [`Fix::completed`] puts in: true of every step of its kind, and no news to a reader.
+    /// Whether a text is what `completed` puts in: true of every step of its kind, and no news to a reader.
     pub fn is_usual(&self, text: &str) -> bool {
         let (risk, undo) = usual(self.kind);
         [risk, undo, USUAL_CHECK].contains(&text)
