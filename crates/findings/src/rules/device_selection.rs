@@ -4,14 +4,6 @@ use super::prelude::*;
 
 rule!("device-selection", Settings, 17);
 
-const KERNELS: &[&str] = &[
-    "hip-no-binary-for-gpu",
-    "hip-invalid-device-function",
-    "hip-invalid-image",
-    "rocblas-tensile-missing",
-    "ggml-rocm-error-other",
-];
-
 fn check(case: &Case<'_>, report: &mut Report) {
     let gpus = &case.facts.gpus;
     let (cards, apus): (Vec<_>, Vec<_>) = gpus.iter().partition(|gpu| gpu.apu.get() != Some(true));
@@ -25,12 +17,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if invalid.is_none() && (cards.is_empty() || apus.is_empty()) {
         return;
     }
-    let line = case.any_line(KERNELS).filter(|hit| {
-        hit.signature.id != "ggml-rocm-error-other"
-            || hit
-                .field("reason")
-                .is_some_and(|reason| reason.contains("kernel image") || reason.contains("device function"))
-    });
+    let line = super::missing_kernels::no_code(case);
     // The target that has no kernels has to be able to be the APU's.
     let names_card = line
         .and_then(|hit| hit.field("gfx"))

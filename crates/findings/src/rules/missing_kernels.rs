@@ -12,6 +12,18 @@ const LINES: &[&str] = &[
     "ggml-rocm-error-other",
 ];
 
+/// The first line that says a library or program has no code for a GPU.
+pub(super) fn no_code<'a>(case: &Case<'a>) -> Option<&'a logs::Hit> {
+    let says = |hit: &&logs::Hit| {
+        LINES.contains(&hit.signature.id)
+            && (hit.signature.id != "ggml-rocm-error-other"
+                || hit.field("reason").is_some_and(|reason| {
+                    reason.contains("kernel image") || reason.contains("device function")
+                }))
+    };
+    case.hits.iter().copied().find(says)
+}
+
 fn check(case: &Case<'_>, report: &mut Report) {
     if report.has("gfx-override") && report.explains()
         || report.has("device-selection")
@@ -19,16 +31,10 @@ fn check(case: &Case<'_>, report: &mut Report) {
     {
         return;
     }
-    let line = case.hits.iter().find(|hit| {
-        LINES.contains(&hit.signature.id)
-            && (hit.signature.id != "ggml-rocm-error-other"
-                || hit
-                    .field("reason")
-                    .is_some_and(|r| r.contains("kernel image") || r.contains("device function")))
-    });
+    let line = no_code(case);
     let lazy = case.line("hipblaslt-tensile-missing");
     let (line, severity) = match (line, lazy) {
-        (Some(hit), _) => (*hit, Severity::Error),
+        (Some(hit), _) => (hit, Severity::Error),
         (None, Some(hit)) => (hit, Severity::Warning),
         (None, None) => return,
     };

@@ -33,6 +33,7 @@ pub(super) const NEAR_MISSES: &[(&str, &str)] = &[
     ),
     ("rocr-memory-critical-error", "Memory critical error by agent node-0 and nothing more"),
     ("rocr-hw-exception", "HW Exception by CPU node-1 reason :GPU Hang"),
+    ("hsa-out-of-resources", "Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed"),
     ("hsa-out-of-resources-rocminfo", "hsa api call failure at: /src/rocminfo.cc:1306"),
     ("rocminfo-kfd-permission-denied", "Unable to open /dev/kfd read-write: Permission granted"),
     ("rocminfo-kfd-no-such-file", "Unable to open /dev/kfd read-write: No such device"),
